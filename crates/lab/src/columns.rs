@@ -3,8 +3,8 @@
 /// Columns of a terminal.
 pub(crate) const WIDTH: usize = 80;
 
-/// A row of a table: the name in a column of `width`, then the other cells. A name that is longer
-/// has a line of its own, so that the cells stay in their columns.
+/// Formats a row of a table: the name in a column of `width`, then the other cells. A name that is
+/// longer has a line of its own, so that the cells stay in their columns.
 pub(crate) fn row(name: &str, width: usize, cells: &str) -> String {
     if cells.trim().is_empty() {
         return name.to_owned();
@@ -16,7 +16,7 @@ pub(crate) fn row(name: &str, width: usize, cells: &str) -> String {
     }
 }
 
-/// The words of `text` in lines of at most `width` columns.
+/// Breaks the words of `text` into lines of at most `width` columns.
 pub(crate) fn lines(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -33,8 +33,8 @@ pub(crate) fn lines(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// The words of `text` in as many lines as they need, the first one behind `first`, the others
-/// below its end.
+/// Breaks the words of `text` into as many lines as they need, the first one after `first`, the
+/// others indented by its width.
 pub(crate) fn wrapped(first: &str, text: &str) -> String {
     let indent = first.chars().count();
     let lines = lines(text, WIDTH.saturating_sub(indent).max(1));
@@ -73,10 +73,10 @@ mod tests {
         assert!(self::wrapped("", &"x".repeat(99)).len() == 99, "a long word stays whole");
     }
 
-    /// A name as long as plans make them.
+    /// Name as long as plans make them.
     const LONG: &str = "godwit-reservations-early-global-interval";
 
-    /// A run whose names and figures are as long as they may be.
+    /// Makes a run whose names and figures are as long as possible.
     fn summary(server: &str, is_second: bool) -> Summary {
         let latency = LatencySummary {
             count: 900_000,
@@ -130,7 +130,7 @@ mod tests {
         summary
     }
 
-    /// A list of one run with `servers`.
+    /// Makes a list of one run with `servers`.
     fn stored(server: &str) -> StoredRuns {
         let figure = StoredFigure {
             server: server.to_owned(),

@@ -1,8 +1,8 @@
-//! Which commit this program was built from.
+//! The commit that this program was built from.
 //!
-//! A build script could tell, but it would have every test built anew after every commit. The program's
-//! own file tells as well: it lies in the work tree that it was built from, and git remembers where HEAD
-//! was when it was written.
+//! A build script could report it, but every test would be built anew after every commit. The
+//! program's own file suffices: it is in the work tree that it was built from, and git remembers
+//! where HEAD was when the file was written.
 
 use std::env;
 use std::fs;
@@ -10,10 +10,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The variable for builds outside of a work tree, read at the build and when a plan is run.
+/// Environment variable for builds outside of a work tree, read at the build and when a plan is
+/// run.
 const VARIABLE: &str = "GODWIT_COMMIT";
 
-/// The commit, 12 digits, or what the variable says; empty when nobody knows.
+/// Returns the commit, 12 digits, or the variable's value; empty when it is unknown.
 pub(crate) fn commit() -> String {
     let said = env::var(VARIABLE).ok().or_else(|| option_env!("GODWIT_COMMIT").map(str::to_owned));
     said.filter(|commit| !commit.is_empty()).or_else(of_own_file).unwrap_or_default()
@@ -25,11 +26,11 @@ fn of_own_file() -> Option<String> {
     head_at(file.parent()?, written)
 }
 
-/// Where HEAD was at a time, in the work tree around `folder`; `None` when there is none or it does not
-/// remember.
+/// Returns the commit of HEAD at a time, in the work tree around `folder`; `None` when there is no
+/// work tree or git does not remember.
 fn head_at(folder: &Path, time: SystemTime) -> Option<String> {
     let seconds = time.duration_since(UNIX_EPOCH).ok()?.as_secs();
-    // Measuring as root, in a folder of somebody else, is no reason to say nothing.
+    // A measurement as root in another user's folder should have its commit, too.
     let output = Command::new("git")
         .args(["-c", "safe.directory=*", "-C"])
         .arg(folder)
@@ -37,7 +38,7 @@ fn head_at(folder: &Path, time: SystemTime) -> Option<String> {
         .output()
         .ok()?;
     let commit = String::from_utf8(output.stdout).ok()?.trim().to_owned();
-    // It warns when it remembers nothing as old, and names its oldest.
+    // Git warns when it remembers nothing as old, and names its oldest.
     let is_sure = output.status.success() && output.stderr.is_empty();
     (is_sure && !commit.is_empty()).then_some(commit)
 }

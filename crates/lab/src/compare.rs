@@ -1,5 +1,5 @@
-//! `godwit lab compare`: two stored result folders side by side. Whether they may be compared and
-//! what their ratio is, `measure::compare` says; here are folders and the terminal.
+//! `godwit lab compare`: two stored result folders next to each other. `measure::compare` decides
+//! whether they may be compared and computes their ratio; folders and the terminal are here.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,50 +14,50 @@ use crate::columns::{self, WIDTH};
 use crate::error::LabError;
 use crate::folder;
 
-/// The name of the page, in the second folder unless the user names another file.
+/// Name of the page, in the second folder unless the user names another file.
 pub const PAGE: &str = "compare.html";
 
 /// Columns of the names of figures, and of each side's figures.
 const NAME: usize = 28;
 const CELL: usize = 24;
 
-/// What the user asked for.
+/// Settings that the user requested.
 #[derive(Clone, Debug)]
 pub struct CompareSettings {
-    /// The first result folder: what is compared with.
+    /// First result folder, the reference.
     pub a: PathBuf,
-    /// The second result folder: what is compared.
+    /// Second result folder, which is compared with the first.
     pub b: PathBuf,
-    /// Show figures in spite of reasons against it.
+    /// True if figures are shown in spite of reasons against the comparison.
     pub force: bool,
-    /// Where the page goes; `None` for [`PAGE`] in the second folder.
+    /// Path of the page; `None` for [`PAGE`] in the second folder.
     pub html: Option<PathBuf>,
-    /// A verdict by a margin, when one is asked for.
+    /// Settings of a verdict by a margin, if the user requested one.
     pub gate: Option<GateSettings>,
 }
 
-/// By what a regression is told.
+/// Settings of the verdict on a regression.
 #[derive(Clone, Debug)]
 pub struct GateSettings {
-    /// A loss up to this is none, percent, 0 to below 100.
+    /// Loss that the gate accepts, in percent, 0 to below 100.
     pub margin_percent: f64,
     /// Servers that are judged; empty for all that are in both results.
     pub servers: Vec<String>,
 }
 
-/// A comparison that was made.
+/// Comparison that was made.
 #[derive(Clone, Debug)]
 pub struct Compared {
-    /// What came of it.
+    /// Result of the comparison.
     pub comparison: Comparison,
-    /// The page; `None` when there are no figures to show.
+    /// Path of the page; `None` when there are no figures to show.
     pub page: Option<PathBuf>,
 }
 
-/// A margin in percent from what a person wrote.
+/// Reads a margin in percent from the user's text.
 ///
 /// # Errors
-/// It is none, in words.
+/// The text is no margin, in words.
 pub fn margin_percent(text: &str) -> Result<f64, String> {
     let percent: f64 = text.trim().parse().map_err(|_| "not a number".to_owned())?;
     let is_sound = (0.0..100.0).contains(&percent);
@@ -67,8 +67,8 @@ pub fn margin_percent(text: &str) -> Result<f64, String> {
 /// Compares two result folders and writes the page, unless they may not be compared.
 ///
 /// # Errors
-/// A folder is none or what is in it cannot be read, a server to be judged is not in both, or the
-/// page cannot be written.
+/// A folder is no result folder or its content cannot be read, a server to be judged is not in
+/// both, or the page cannot be written.
 pub fn run(settings: &CompareSettings) -> Result<Compared, LabError> {
     let name = |path: &Path| path.to_string_lossy().trim_end_matches('/').to_owned();
     let comparison = judged(settings, (&name(&settings.a), &name(&settings.b)))?;
@@ -81,12 +81,12 @@ pub fn run(settings: &CompareSettings) -> Result<Compared, LabError> {
     Ok(Compared { comparison, page })
 }
 
-/// The comparison, with both sides under these names; no page is written.
+/// Returns the comparison, with both sides under these names; writes no page.
 pub(crate) fn judged(
     settings: &CompareSettings,
     (name_a, name_b): (&str, &str),
 ) -> Result<Comparison, LabError> {
-    // Both are read before either is complained of.
+    // Both are read first, so that the error can report both.
     let (a, b) = match (read(&settings.a), read(&settings.b)) {
         (Ok(a), Ok(b)) => (a, b),
         (Err(a), Err(b)) => return Err(LabError::Usage(format!("{a}\nerror: {b}"))),
@@ -100,8 +100,8 @@ pub(crate) fn judged(
     Ok(comparison)
 }
 
-/// The summary of a result folder. Every field of a summary may be left out in JSON, so what it
-/// calls itself is checked: an empty file of braces is no result.
+/// Reads the summary of a result folder. Every field of a summary may be left out in JSON, so the
+/// schema is checked: an empty file of braces is no result.
 pub(crate) fn read(path: &Path) -> Result<Summary, LabError> {
     if !path.is_dir() {
         return Err(LabError::Usage(format!("there is no folder {}", path.display())));
@@ -130,7 +130,7 @@ pub(crate) fn read(path: &Path) -> Result<Summary, LabError> {
     Ok(summary)
 }
 
-/// The comparison for the terminal.
+/// Formats the comparison for the terminal.
 #[must_use]
 pub fn table(comparison: &Comparison) -> String {
     let mut text = format!("A: {}\nB: {}\n\n", comparison.a.name, comparison.b.name);
@@ -160,7 +160,7 @@ pub fn table(comparison: &Comparison) -> String {
     text
 }
 
-/// The verdict by a margin for the terminal.
+/// Formats the verdict by a margin for the terminal.
 #[must_use]
 pub fn verdict(gate: &Gate) -> String {
     let mut text = String::new();

@@ -1,9 +1,9 @@
-//! A database further away: connections of TCP are passed on, and every octet arrives half a round trip
-//! after it was sent, in either direction.
+//! A database further away: a proxy of TCP connections in which every byte arrives half a round
+//! trip after it was sent, in either direction.
 //!
-//! It delays what programs say to each other, not packets: connections are there at once, and nothing
-//! is lost or slowed down by windows that are too small. A question with its answer takes a round trip
-//! longer, which is what a distant database costs a server.
+//! The proxy delays the data of programs, not packets: connections open at once, and nothing is
+//! lost or slowed down by windows that are too small. A query with its answer takes a round trip
+//! longer, which is the cost of a distant database for a server.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -13,18 +13,19 @@ use std::time::{Duration, Instant};
 
 use crate::error::LabError;
 
-/// Octets read at a time.
+/// Most bytes of one read.
 const PIECE_BYTES: usize = 64 << 10;
-/// Pieces under way in one direction; who sends more has to wait.
+/// Most pieces under way in one direction; a sender of more has to wait.
 const PIECES: usize = 256;
-/// Sleeps end late by up to so much (the kernel's timer slack), so that the rest is spent looking.
+/// Time by which sleeps may end late (the kernel's timer slack); the proxy spins for the rest.
 const SLACK: Duration = Duration::from_micros(80);
 
-/// Octets with the moment at which they arrive.
+/// Bytes with the moment at which they arrive.
 type Piece = (Instant, Vec<u8>);
 
-/// Passes on what comes to `listen` to `to` and back, as long as the process lives. `began` gets
-/// the address that clients find it at, and returns false when nobody learns of it: then this ends.
+/// Passes connections to `listen` on to `to` and back, as long as the process lives. `began` gets
+/// the address of the listener, and returns false when no client learns of it: then the function
+/// ends.
 ///
 /// # Errors
 ///
@@ -40,14 +41,14 @@ pub fn run(
     if !began(listener.local_addr().map_err(cannot)?)? {
         return Ok(());
     }
-    // What goes wrong with one connection is seen by both of its ends.
+    // Both ends of a connection see its failure.
     for near in listener.incoming().flatten() {
         join(near, to, round_trip / 2).ok();
     }
     Ok(())
 }
 
-/// Opens the other half of the connection `near` and passes on both ways.
+/// Opens the other half of the connection `near` and passes data on in both directions.
 fn join(near: TcpStream, to: SocketAddr, one_way: Duration) -> io::Result<()> {
     let far = TcpStream::connect(to)?;
     near.set_nodelay(true)?;
@@ -57,7 +58,7 @@ fn join(near: TcpStream, to: SocketAddr, one_way: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// Passes on what comes out of `from` to `to`, the end too.
+/// Passes data from `from` to `to`, with the end of the stream.
 fn pass(from: TcpStream, to: TcpStream, one_way: Duration) {
     let (sender, receiver) = sync_channel(PIECES);
     thread::spawn(move || take(&from, &sender, one_way));
@@ -78,7 +79,7 @@ fn give(mut to: &TcpStream, pieces: &Receiver<Piece>) {
     for (arrives, octets) in pieces {
         wait_until(arrives);
         if to.write_all(&octets).is_err() {
-            // Nobody is left to read for, so that the other direction ends as well.
+            // The receiver is gone, so the other direction ends as well.
             to.shutdown(Shutdown::Both).ok();
             return;
         }

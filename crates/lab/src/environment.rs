@@ -1,4 +1,4 @@
-//! Where a run takes place: what the machine and the kernel say of themselves.
+//! Environment of a run: data of the machine and the kernel.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,8 +8,8 @@ use testbed::CommandLine;
 
 use crate::commit::commit;
 
-/// Kernel settings that decide how many packets survive a burst, and whether connections are tracked,
-/// which costs each packet.
+/// Kernel settings that decide how many packets survive a burst, and whether connections are
+/// tracked, which costs each packet.
 const SETTINGS: [&str; 7] = [
     "net.core.rmem_max",
     "net.core.wmem_max",
@@ -20,7 +20,7 @@ const SETTINGS: [&str; 7] = [
     "net.netfilter.nf_conntrack_count",
 ];
 
-/// The machine, with `topology` and the versions of the servers filled in.
+/// Collects the machine's data, with `topology` and the versions of the servers filled in.
 pub(crate) fn gather(topology: &str, servers: BTreeMap<String, String>) -> Environment {
     let cpuinfo = read("/proc/cpuinfo");
     let after_colon = |line: &str| line.split_once(':').map(|(_, v)| v.trim().to_owned());
@@ -66,14 +66,15 @@ fn memory_bytes(meminfo: &str) -> u64 {
     kilobytes.unwrap_or(0) * 1024
 }
 
-/// The hypervisor and the container that this runs in, as systemd names them; where it is not
-/// there, the processor says whether there is a hypervisor.
+/// Returns the hypervisor and the container in which the lab runs, as systemd names them; without
+/// systemd, the processor's flags show whether there is a hypervisor.
 fn virtualization(cpuinfo: &str) -> String {
     let found = |what: &str| CommandLine::new("systemd-detect-virt").arg(what).run().ok();
     named_virtualization(found("--vm").as_deref(), found("--container").as_deref(), cpuinfo)
 }
 
-/// The same from what systemd says of either, which is nothing where there is none.
+/// Returns hypervisor and container from systemd's output for either, which is `None` without
+/// systemd.
 fn named_virtualization(vm: Option<&str>, container: Option<&str>, cpuinfo: &str) -> String {
     let is_guest = || cpuinfo.split_ascii_whitespace().any(|flag| flag == "hypervisor");
     let vm = vm.map(str::trim).or_else(|| is_guest().then_some("unknown hypervisor"));

@@ -1,22 +1,22 @@
-//! Why the lab could not do what it was asked.
+//! Errors of the lab.
 
 use std::fmt;
 
 use testbed::TestbedError;
 
-/// A reason, in words for the person at the terminal, by who has to act.
+/// Error, in words for the person at the terminal, by who has to act.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LabError {
     /// The arguments, the plan or a configuration are wrong. Exit code 2.
     Usage(String),
-    /// Something failed while running: no permission, a missing program, a port in use. Exit code 1.
+    /// A step failed during the run: no permission, a missing program, a port in use. Exit code 1.
     Failed(String),
     /// The user asked to stop. Exit code 130.
     Interrupted,
 }
 
 impl LabError {
-    /// The exit code of the process.
+    /// Returns the exit code of the process.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
@@ -26,7 +26,7 @@ impl LabError {
         }
     }
 
-    /// "cannot `what`: `error`".
+    /// Makes the error "cannot `what`: `error`".
     pub fn cannot(what: impl fmt::Display, error: impl fmt::Display) -> Self {
         Self::Failed(format!("cannot {what}: {error}"))
     }

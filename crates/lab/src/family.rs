@@ -1,4 +1,4 @@
-//! What differs between protocols before anything is sent: addresses, ports and prefixes.
+//! Differences between protocols before anything is sent: addresses, ports and prefixes.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -13,25 +13,25 @@ pub enum Version {
     V6,
 }
 
-/// Where everything of one protocol is.
+/// Addresses and ports of one protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Family {
-    /// What is spoken.
+    /// Protocol under test.
     pub protocol: Protocol,
-    /// The subnet that holds every pool and, in namespaces, both ends of the link.
+    /// Subnet that contains every pool and, in namespaces, both ends of the link.
     pub subnet: (IpAddr, u8),
-    /// The generator's address in namespaces. For DHCP it is a relay's: as giaddr or link address it
-    /// also tells the subnet.
+    /// Address of the generator in namespaces. For DHCP it is a relay's: as giaddr or link address
+    /// it also selects the subnet.
     pub relay: IpAddr,
-    /// This machine's own address, where there are no namespaces.
+    /// Loopback address of this machine, used without namespaces.
     pub loopback: IpAddr,
-    /// The port of servers.
+    /// Port of servers.
     pub port: u16,
-    /// The port of the generator in namespaces; 0 when any will do.
+    /// Port of the generator in namespaces; 0 for any port.
     pub relay_port: u16,
-    /// The first address of pools: everything below belongs to the link.
+    /// First address of pools: everything below belongs to the link.
     pool: IpAddr,
-    /// The most addresses of a pool.
+    /// Most addresses of a pool.
     pub largest_pool: u32,
 }
 
@@ -43,13 +43,13 @@ const V4: Family = Family {
     port: 67,
     relay_port: 67,
     pool: IpAddr::V4(Ipv4Addr::new(10, 1, 0, 0)),
-    // To the end of the subnet, its broadcast address not counted.
+    // Up to the end of the subnet, without its broadcast address.
     largest_pool: 0x00fe_ffff,
 };
 
 const V6: Family = Family {
     protocol: Protocol::Dhcp6,
-    // Of the prefix for documentation (RFC 3849); 64 bits because dnsmasq takes no shorter one.
+    // The prefix for documentation (RFC 3849); 64 bits because dnsmasq takes no shorter one.
     subnet: (IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0)), 64),
     relay: IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0xffff)),
     loopback: IpAddr::V6(Ipv6Addr::LOCALHOST),
@@ -59,11 +59,11 @@ const V6: Family = Family {
     largest_pool: u32::MAX,
 };
 
-/// DNS runs where DHCPv4 does. It has no pools.
+/// Family of DNS, which runs at the addresses of DHCPv4. It has no pools.
 const DNS: Family = Family { protocol: Protocol::Dns, port: 53, relay_port: 0, ..V4 };
 
 impl Family {
-    /// That of `protocol`.
+    /// Returns the family of `protocol`.
     #[must_use]
     pub const fn of(protocol: Protocol) -> Self {
         match protocol {
@@ -73,26 +73,27 @@ impl Family {
         }
     }
 
-    /// The address of the server at `position` in namespaces.
+    /// Returns the address of the server at `position` in namespaces.
     #[must_use]
     pub fn server(self, position: usize) -> IpAddr {
         plus(self.subnet.0, position as u32 + 1)
     }
 
-    /// The addresses of `count` relays, the first of which is `first`.
+    /// Returns the addresses of `count` relays, the first of which is `first`.
     #[must_use]
     pub fn relays(self, first: IpAddr, count: u32) -> Vec<IpAddr> {
         (0..count).map(|further| plus(first, further)).collect()
     }
 
-    /// First and last address of a pool of `size` addresses; at most [`Family::largest_pool`].
+    /// Returns first and last address of a pool of `size` addresses; at most
+    /// [`Family::largest_pool`].
     #[must_use]
     pub fn pool(self, size: u32) -> (IpAddr, IpAddr) {
         (self.pool, plus(self.pool, size.clamp(1, self.largest_pool) - 1))
     }
 
-    /// The address by which servers tell the subnet of what comes from `relay`: DHCPv4 has the
-    /// relay's own for that, DHCPv6 one that need not be the relay's.
+    /// Returns the address by which servers choose the subnet of messages from `relay`: DHCPv4 has
+    /// the relay's own for that, DHCPv6 one that need not be the relay's.
     #[must_use]
     pub const fn link(self, relay: IpAddr) -> IpAddr {
         match self.version() {
@@ -101,7 +102,7 @@ impl Family {
         }
     }
 
-    /// The version of IP, which is also that of DHCP.
+    /// Returns the version of IP, which is also that of DHCP.
     #[must_use]
     pub const fn version(self) -> Version {
         if self.relay.is_ipv4() { Version::V4 } else { Version::V6 }

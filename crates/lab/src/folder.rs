@@ -1,4 +1,4 @@
-//! The result folder: names, and JSON files that are whole or not there.
+//! The result folder: names, and JSON files that are complete or absent.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::LabError;
 
-/// Files of a result folder.
+/// Names of files in a result folder.
 pub(crate) const RUN: &str = "run.json";
 pub(crate) const SUMMARY: &str = "summary.json";
 pub(crate) const REPORT: &str = "report.html";
@@ -18,7 +18,7 @@ pub(crate) const TRIALS: &str = "trials";
 pub(crate) const SERVERS: &str = "servers";
 pub(crate) const TRIAL: &str = "trial.json";
 
-/// A moment of the calendar, universal time.
+/// Moment of the calendar, universal time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Calendar {
     year: u64,
@@ -28,14 +28,14 @@ pub(crate) struct Calendar {
 }
 
 impl Calendar {
-    /// Now, by the system's clock.
+    /// Returns the current time by the system's clock.
     pub(crate) fn now() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self::of_unix(since.as_secs())
     }
 
-    /// The proleptic Gregorian date of `seconds` since 1970, counted in eras of 400 years that
-    /// begin on 1 March, so that the leap day is the last of its year.
+    /// Returns the proleptic Gregorian date of `seconds` since 1970, counted in eras of 400 years
+    /// that begin on 1 March, so that the leap day is the last of its year.
     pub(crate) const fn of_unix(seconds: u64) -> Self {
         let days = seconds / 86_400 + 719_468;
         let (era, day_of_era) = (days / 146_097, days % 146_097);
@@ -57,19 +57,19 @@ impl Calendar {
         (s / 3600, s / 60 % 60, s % 60)
     }
 
-    /// RFC 3339.
+    /// Formats the time by RFC 3339.
     pub(crate) fn rfc3339(self) -> String {
         let (h, m, s) = self.clock();
         format!("{:04}-{:02}-{:02}T{h:02}:{m:02}:{s:02}Z", self.year, self.month, self.day)
     }
 
-    /// The same without punctuation, for names of files.
+    /// Formats the time by RFC 3339 without punctuation, for names of files.
     pub(crate) fn compact(self) -> String {
         self.rfc3339().replace([':', '-'], "")
     }
 }
 
-/// The time in the name of a result folder as RFC 3339; `None` of anything else.
+/// Converts the time in the name of a result folder to RFC 3339; `None` for any other text.
 pub(crate) fn expanded(compact: &str) -> Option<String> {
     let is_sound = compact.len() == 16
         && compact.char_indices().all(|(at, c)| match at {
@@ -97,19 +97,19 @@ pub(crate) fn choose(results: &Path, at: Calendar, plan: &str) -> Result<PathBuf
     Ok(free.expect("names do not run out"))
 }
 
-/// Creates a folder whose parents exist or not.
+/// Creates a folder and its missing parents.
 pub(crate) fn create(path: &Path) -> Result<(), LabError> {
     fs::create_dir_all(path)
         .map_err(|e| LabError::cannot(format!("create the folder {}", path.display()), e))
 }
 
-/// Writes `value` so that the file is whole or not there.
+/// Writes `value` so that the file is complete or absent.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), LabError> {
     let text = serde_json::to_string_pretty(value).expect("records are plain data");
     write_text(path, &(text + "\n"))
 }
 
-/// As [`write_json`], for text.
+/// Writes text so that the file is complete or absent, like [`write_json`].
 pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), LabError> {
     let unfinished = path.with_extension("unfinished");
     fs::write(&unfinished, text)
@@ -117,7 +117,7 @@ pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), LabError> {
         .map_err(|e| LabError::cannot(format!("write {}", path.display()), e))
 }
 
-/// Reads a file of a result folder; what is wrong with it is the user's to mend.
+/// Reads a file of a result folder; an invalid file is an error of usage.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, LabError> {
     let text = fs::read_to_string(path)
         .map_err(|e| LabError::Usage(format!("cannot read {}: {e}", path.display())))?;

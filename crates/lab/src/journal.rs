@@ -1,5 +1,5 @@
-//! What a run tells of itself while it goes on: `progress.jsonl` in its folder, an object per line. Who
-//! runs the plan holds a lock on the file, so a run that was killed is not taken for one that goes on.
+//! Progress of a run: `progress.jsonl` in its folder, an object per line. The process that runs the
+//! plan holds a lock on the file, so a run that was killed is not taken for one in progress.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write as _;
@@ -12,42 +12,42 @@ use serde::{Deserialize, Serialize};
 use crate::error::LabError;
 use crate::folder;
 
-/// The file's name.
+/// Name of the file.
 const FILE: &str = "progress.jsonl";
 /// Value of `schema` in its first line.
 const SCHEMA: &str = "godwit.progress.v1";
 
-/// The first line.
+/// First line of the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Begun {
     schema: String,
-    /// What is known of the run before its first trial.
+    /// Data of the run that is known before its first trial.
     run: Run,
 }
 
-/// How much an entry says.
+/// Kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Kind {
-    /// What is being done.
+    /// Step in progress.
     Step,
-    /// What was done.
+    /// Finished step.
     Done,
-    /// What the reader must know.
+    /// Message that the reader must know.
     Said,
 }
 
-/// Every other line.
+/// Entry: any line but the first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Entry {
-    /// Seconds since the lab began.
+    /// Time of the entry, in seconds since the lab began.
     pub(crate) at_s: f64,
     pub(crate) kind: Kind,
     pub(crate) words: String,
 }
 
-/// The writing end. What is told before the folder is there waits for it; what cannot be written is no
-/// reason to end a measurement.
+/// Writer of the file. Entries wait until the folder exists; a failed write does not end the
+/// measurement.
 #[derive(Debug)]
 pub(crate) struct Journal {
     path: PathBuf,
@@ -56,7 +56,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// For the run in `folder`, which need not be there yet.
+    /// Makes the journal of the run in `folder`, which need not exist yet.
     pub(crate) fn new(folder: &Path, run: &Run) -> Self {
         let begun = Begun { schema: SCHEMA.to_owned(), run: run.clone() };
         let mut journal = Self { path: folder.join(FILE), waiting: Vec::new(), file: None };
@@ -81,21 +81,21 @@ impl Journal {
     }
 }
 
-/// What the run in a folder has told so far.
+/// Progress of a run in a folder so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Told {
-    /// What was known before its first trial.
+    /// Data that was known before its first trial.
     pub(crate) run: Run,
     pub(crate) entries: Vec<Entry>,
-    /// Whether it goes on.
+    /// True if the run is in progress.
     pub(crate) is_running: bool,
 }
 
-/// Reads what the run in `folder` has told; `None` when it tells nothing, or not yet.
+/// Reads the progress of the run in `folder`; `None` when there is none, or not yet.
 pub(crate) fn read(folder: &Path) -> Option<Told> {
     let path = folder.join(FILE);
     let text = fs::read_to_string(&path).ok()?;
-    // The last line may not be whole yet.
+    // The last line may be incomplete.
     let (whole, _) = text.rsplit_once('\n')?;
     let mut lines = whole.lines();
     let begun: Begun = serde_json::from_str(lines.next()?).ok()?;
@@ -106,20 +106,20 @@ pub(crate) fn read(folder: &Path) -> Option<Told> {
     Some(Told { run: begun.run, entries, is_running: is_held(&path) })
 }
 
-/// Whether somebody holds the lock.
+/// Returns true if a process holds the lock.
 fn is_held(path: &Path) -> bool {
     File::open(path)
         .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
-/// Trials of a run that are over.
+/// Returns the number of finished trials of a run.
 pub(crate) fn trials_done(folder: &Path) -> usize {
     let entries = fs::read_dir(folder.join(folder::TRIALS)).into_iter().flatten().flatten();
     entries.filter(|entry| entry.path().join(folder::TRIAL).is_file()).count()
 }
 
-/// What a run that goes on amounts to so far. How searches ended is not known before its end, so the runs
-/// of a plan that has some are judged like rounds: by what was confirmed in each.
+/// Makes the summary of a run in progress. The ends of searches are not known before the run's end,
+/// so the runs of a plan with runs are judged like rounds: by the confirmed rate of each.
 ///
 /// # Errors
 /// The records of its trials cannot be read.
@@ -150,7 +150,7 @@ mod tests {
         let words: Vec<&str> = told.entries.iter().map(|entry| entry.words.as_str()).collect();
         assert_eq!(words, ["before the folder", "then"]);
         assert_eq!(told.entries[1].kind, Kind::Done);
-        // A line that is not whole yet is left for the next time.
+        // An incomplete line is left for the next call.
         fs::write(
             folder.join(FILE),
             fs::read_to_string(folder.join(FILE)).unwrap() + "{\"at_s\":2,",

@@ -1,12 +1,11 @@
-//! Runs plans: builds the topology, starts servers and generators as child processes, searches
-//! each server's highest rate trial by trial in turn, and writes every record beside the summary and
+//! Runs plans: builds the topology, starts servers and generators as child processes, searches each
+//! server's highest rate trial by trial in turn, and writes every record next to the summary and
 //! the report.
 //!
-//! Stored results are listed, compared and shown in a browser from here, too.
+//! The lab also lists and compares stored results, and shows them in a browser.
 //!
-//! What a plan, a record and a figure mean is the crate `measure`'s; namespaces, processes and
-//! samplers are `testbed`'s. The lab links no server and no generator: its own are started like any
-//! third party's.
+//! The crate `measure` defines plans, records and figures; `testbed` has namespaces, processes and
+//! samplers. The lab links no server and no generator: its own are started like any third party's.
 
 pub mod bench;
 mod columns;

@@ -1,5 +1,5 @@
-//! Load that other programs put on the machine before a run: it is sampled once, and the user is
-//! warned that figures will be noisy.
+//! Load that other programs put on the machine before a run: the lab samples it once, and warns the
+//! user that figures will be noisy.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -10,20 +10,20 @@ use std::time::Duration;
 use counters::{CpuTimes, parse_stat};
 use testbed::proc;
 
-/// Time over which the processors are watched.
+/// Time for which the processors are watched.
 const WATCH: Duration = Duration::from_secs(1);
-/// The longest time until a signal is noticed.
+/// Longest time until a signal is noticed.
 const LOOK: Duration = Duration::from_millis(50);
 /// Processors that other programs, or the hypervisor, may use without a warning.
 const BUSY_MAX: f64 = 0.2;
-/// Programs that a warning names at most, and the least that a named one uses, in processors.
+/// Most programs that a warning names; `NAMED_MIN` is the least use of a named one, in processors.
 const NAMED_MAX: usize = 3;
 const NAMED_MIN: f64 = 0.05;
 
 /// Time that processors and programs have used since the start of the machine.
 #[derive(Clone, Debug, Default)]
 struct Reading {
-    /// The sum over all processors.
+    /// Sum over all processors.
     times: CpuTimes,
     processors: usize,
     /// Name and used clock ticks of each process, by its number.
@@ -43,7 +43,7 @@ struct Load {
     busy: f64,
     /// Time that the hypervisor gave to other machines.
     stolen: f64,
-    /// The programs that used most, those of one name together.
+    /// Programs with the largest use, those of one name together.
     programs: Vec<ProgramLoad>,
 }
 
@@ -53,10 +53,10 @@ struct ProgramLoad {
     busy: f64,
 }
 
-/// What a second before a run told of other programs.
+/// Result of watching other programs for a second before a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Watched {
-    /// A warning where they are busy or the hypervisor withholds processor time.
+    /// Warning if they are busy or the hypervisor withholds processor time.
     pub(crate) warning: Option<String>,
     /// Share of all processors that a run does not get, 0 to 1; 0 without a warning.
     pub(crate) share: f64,
@@ -97,8 +97,8 @@ impl Load {
         for (pid, process) in &after.processes {
             let earlier = before.processes.get(pid).filter(|before| before.name == process.name);
             let used = process.ticks.saturating_sub(earlier.map_or(0, |before| before.ticks));
-            // What has started meanwhile and has used more than there was had the number of
-            // another.
+            // A process that seems to have started meanwhile, and to have used more time than there
+            // was, had the number of another process.
             *by_name.entry(&process.name).or_default() += used.min(times.total());
         }
         let program = |(name, ticks): (&str, u64)| ProgramLoad {

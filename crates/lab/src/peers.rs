@@ -1,29 +1,29 @@
-//! Third-party servers: which are installed, and the Debian package of those that are not.
+//! Third-party servers: whether each is installed, and the Debian package of those that are not.
 
 use std::path::PathBuf;
 
 use testbed::Debian13;
 use testbed::command::find_program;
 
-/// A server by others.
+/// Third-party server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its name; one with a program for each thing that it serves is there several times.
+    /// Name of the server; a server with a program for each protocol has several entries.
     pub name: &'static str,
-    /// What it serves.
+    /// Protocols that it serves.
     pub serves: &'static str,
-    /// Its program.
+    /// Name of its program.
     pub program: &'static str,
-    /// The Debian package that holds the program.
+    /// Debian package that contains the program.
     pub package: &'static str,
-    /// It stands in the root folder of Debian 13, not in the machine's own.
+    /// True if it is in the root folder of Debian 13, not in the machine's own.
     pub is_in_debian_13: bool,
-    /// The lab configures and starts it by itself (`--server NAME`); others need
+    /// True if the lab configures and starts it by itself (`--server NAME`); others need
     /// `--server-command`.
     pub is_driven: bool,
 }
 
-/// The peers that are looked for.
+/// Peers that the lab looks for.
 pub const PEERS: [Peer; 11] = [
     peer("kea", "DHCPv4", "kea-dhcp4", "kea-dhcp4-server", true),
     peer("kea", "DHCPv6", "kea-dhcp6", "kea-dhcp6-server", true),
@@ -58,7 +58,7 @@ const fn peer_of_debian_13(
 }
 
 impl Peer {
-    /// Where its program is; `None` where it is not installed.
+    /// Returns the path of its program; `None` if it is not installed.
     #[must_use]
     pub fn path(&self) -> Option<PathBuf> {
         if self.is_in_debian_13 {
@@ -67,7 +67,7 @@ impl Peer {
         find_program(self.program)
     }
 
-    /// Command that makes it available where it is not.
+    /// Returns the command that installs it.
     #[must_use]
     pub fn installation(&self) -> String {
         if self.is_in_debian_13 {
@@ -77,7 +77,7 @@ impl Peer {
     }
 }
 
-/// One line per peer for the terminal.
+/// Formats one line per peer for the terminal.
 #[must_use]
 pub fn table() -> String {
     let mut text = format!("{:<9} {:<20} {}\n", "SERVER", "SERVES", "INSTALLED");
@@ -91,7 +91,7 @@ pub fn table() -> String {
     text
 }
 
-/// The same as JSON, `godwit.peers.v1`.
+/// Returns the peers as JSON, `godwit.peers.v1`.
 #[must_use]
 pub fn json() -> serde_json::Value {
     let peers: Vec<serde_json::Value> = PEERS

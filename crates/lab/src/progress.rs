@@ -1,6 +1,5 @@
-//! What the person at the terminal sees while a run goes on: a bar with the time that is left, or plain
-//! lines where the output is not a terminal. The run's folder has the same, for who looks at it from
-//! elsewhere.
+//! Progress of a run at the terminal: a bar with the time that is left, or plain lines where the
+//! output is not a terminal. The run's folder has the same messages, for readers elsewhere.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -15,14 +14,14 @@ use crate::runner::time::duration;
 /// Characters of the bar between its brackets.
 const BAR: usize = 12;
 
-/// Writes progress to the standard error output, and to the folder of a run.
+/// Writer of progress to the standard error output, and to the folder of a run.
 #[derive(Debug)]
 pub struct Progress {
     is_live: bool,
     began: Instant,
-    /// When the run that goes on is expected to be over; `None` when no one knows.
+    /// Expected end of the current run, in seconds; `None` when unknown.
     ends_at_s: Option<f64>,
-    /// Characters on the live line.
+    /// Number of characters on the live line.
     shown: usize,
     /// Columns of the terminal.
     columns: usize,
@@ -36,7 +35,8 @@ impl Default for Progress {
 }
 
 impl Progress {
-    /// A live line when the standard error output is a terminal, plain lines otherwise.
+    /// Makes a progress with a live line when the standard error output is a terminal, with plain
+    /// lines otherwise.
     #[must_use]
     pub fn new() -> Self {
         let is_live = std::io::stderr().is_terminal();
@@ -44,7 +44,7 @@ impl Progress {
         Self { is_live, began: Instant::now(), ends_at_s: None, shown: 0, columns, journal: None }
     }
 
-    /// Begins to count: what is run now takes `whole_s` seconds.
+    /// Starts the clock of a run that takes `whole_s` seconds.
     pub fn expect(&mut self, whole_s: f64) {
         self.began = Instant::now();
         self.ends_at_s = Some(whole_s);
@@ -55,13 +55,13 @@ impl Progress {
         self.ends_at_s = Some(self.began.elapsed().as_secs_f64() + left_s);
     }
 
-    /// From now on what happens is also told in `folder`, which need not be there yet; `run` is what is
+    /// Writes all further events also to `folder`, which need not exist yet; `run` has the data
     /// known of the run.
     pub(crate) fn tell(&mut self, folder: &Path, run: &Run) {
         self.journal = Some(Journal::new(folder, run));
     }
 
-    /// The run that was told of is over.
+    /// Ends the record of the run in its folder.
     pub(crate) fn tell_no_more(&mut self) {
         self.journal = None;
         self.ends_at_s = None;
@@ -72,7 +72,7 @@ impl Progress {
         self.journal.iter_mut().for_each(|journal| journal.note(at_s, kind, words));
     }
 
-    /// Shows what is being done right now, on a terminal only; the next step replaces it.
+    /// Shows the step in progress, on a terminal only; the next step replaces it.
     pub fn step(&mut self, words: &str) {
         self.note(Kind::Step, words);
         self.show(words);
@@ -87,7 +87,7 @@ impl Progress {
         }
     }
 
-    /// Something that was done: on a terminal it is part of the live line, elsewhere a line.
+    /// Reports a finished step: on a terminal as part of the live line, elsewhere as a line.
     pub fn done(&mut self, words: &str) {
         self.note(Kind::Done, words);
         if self.is_live {
@@ -98,14 +98,14 @@ impl Progress {
         }
     }
 
-    /// Something that stays to be read everywhere.
+    /// Prints a message that remains visible everywhere.
     pub fn say(&mut self, words: &str) {
         self.note(Kind::Said, words);
         self.clear();
         stderr::print_line(words);
     }
 
-    /// Takes the live line away.
+    /// Removes the live line.
     pub fn clear(&mut self) {
         if self.is_live && self.shown > 0 {
             stderr::print("\r\x1b[K");
@@ -120,7 +120,7 @@ impl Drop for Progress {
     }
 }
 
-/// Time since the beginning, in all, and left, as far as the end is known.
+/// Formats the time since the beginning, in all, and left, as far as the end is known.
 fn times(elapsed_s: f64, ends_at_s: Option<f64>) -> String {
     let Some(ends_at_s) = ends_at_s else { return format!("{elapsed_s:>3.0} s") };
     let left_s = (ends_at_s - elapsed_s).max(0.0);
@@ -128,7 +128,7 @@ fn times(elapsed_s: f64, ends_at_s: Option<f64>) -> String {
     format!("{elapsed_s:>3.0} of {whole_s:.0} s, {} left", duration(left_s))
 }
 
-/// The line of a terminal with so many columns: a bar, times, words.
+/// Formats the line of a terminal with `columns` columns: a bar, times, words.
 fn live_line(elapsed_s: f64, ends_at_s: Option<f64>, words: &str, columns: usize) -> String {
     let times = times(elapsed_s, ends_at_s);
     let line = match ends_at_s {

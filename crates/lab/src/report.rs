@@ -1,4 +1,4 @@
-//! From the raw records of a result folder to its summary and report, once more or for the first
+//! Summary and report of a result folder, made from its raw records, once more or for the first
 //! time; and the summary as a few lines for the terminal.
 
 mod runs;
@@ -29,7 +29,7 @@ pub fn again(folder: &Path) -> Result<Summary, LabError> {
     digest_into(folder, &run, &trials(folder)?)
 }
 
-/// The records of the trials in `folder`.
+/// Reads the records of the trials in `folder`.
 pub(crate) fn trials(folder: &Path) -> Result<Vec<Trial>, LabError> {
     let trials_folder = folder.join(folder::TRIALS);
     let entries = std::fs::read_dir(&trials_folder).map_err(|e| {
@@ -54,7 +54,7 @@ pub(crate) fn digest_into(folder: &Path, run: &Run, trials: &[Trial]) -> Result<
     Ok(summary)
 }
 
-/// The summary as a table for the terminal, ratios and warnings below it.
+/// Formats the summary as a table for the terminal, ratios and warnings below it.
 #[must_use]
 pub fn table(summary: &Summary) -> String {
     let mut text = format!("{}\n\n", summary.title);
@@ -99,8 +99,8 @@ pub fn table(summary: &Summary) -> String {
     text
 }
 
-/// The plan's headline figure of each server, where that is not the highest rate, which the table
-/// has first anyway.
+/// Formats the plan's headline figure of each server, if that is not the highest rate, which the
+/// table has first anyway.
 fn headlines(summary: &Summary) -> String {
     if summary.plan.headline == Headline::HighestRate {
         return String::new();
@@ -119,8 +119,8 @@ fn headlines(summary: &Summary) -> String {
     text
 }
 
-/// Latency from when an exchange was due to its ACK, at half the highest rate and at it; nothing
-/// when no server has any.
+/// Formats the latency from the due time of an exchange to its ACK, at half the highest rate and at
+/// it; nothing when no server has any.
 fn latencies(results: &[ServerResult]) -> String {
     let mut text = String::new();
     for result in results {
@@ -151,7 +151,7 @@ fn latencies(results: &[ServerResult]) -> String {
     head + &text + "\n"
 }
 
-/// What clients saw of restarts, a line for each.
+/// Formats the clients' results of restarts, a line for each.
 fn restarts(restarts: &[RestartResult]) -> String {
     let mut text = String::new();
     for of in restarts {
@@ -177,7 +177,7 @@ fn restarts(restarts: &[RestartResult]) -> String {
     text
 }
 
-/// What flushing cost, a line for each disk.
+/// Formats the costs of flushes, a line for each disk.
 fn flushes(flushes: &[FlushCost]) -> String {
     let mut disks: Vec<&str> = flushes.iter().map(|flush| flush.disk.as_str()).collect();
     disks.sort_unstable();
@@ -199,7 +199,7 @@ fn flushes(flushes: &[FlushCost]) -> String {
     text
 }
 
-/// The name of a line with its variant; what the name tells of its durability is not said twice.
+/// Returns the name of a line with its variant, without a durability that the name contains.
 fn name(result: &ServerResult) -> String {
     let (_, durability) = Durability::of_line(&result.server);
     match result.variant.strip_prefix("durability ").unwrap_or(&result.variant) {
@@ -279,7 +279,7 @@ mod tests {
 
     use super::*;
 
-    /// Summary of a run of `plan` in which everything was measured that a plan may be for.
+    /// Makes the summary of a run of `plan` with every measurement that a plan may be for.
     fn everything(plan: Plan) -> Summary {
         let latency = LatencySummary { p99_us: Some(3_040.0), ..LatencySummary::default() };
         let result = ServerResult {

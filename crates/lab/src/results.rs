@@ -1,5 +1,5 @@
-//! A result folder for what another product measures: named, described and written as those of the lab's own
-//! runs.
+//! A result folder for measurements of another product: named, described and written as those of
+//! the lab's own runs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::environment;
 use crate::error::LabError;
 use crate::folder::{self, Calendar};
 
-/// A folder that is there as soon as something is written.
+/// Folder that exists as soon as something is written.
 #[derive(Clone, Debug)]
 pub struct ResultFolder {
     path: PathBuf,
@@ -24,35 +24,35 @@ impl ResultFolder {
     /// Picks a name for the results of `plan` below `results`; the measurement begins now.
     ///
     /// # Errors
-    /// The folder `results` is not there and cannot be made.
+    /// The folder `results` does not exist and cannot be made.
     pub fn choose(results: &Path, plan: &str) -> Result<Self, LabError> {
         let began = Calendar::now();
         let path = folder::choose(results, began, plan)?;
         Ok(Self { path, began, origin: Instant::now() })
     }
 
-    /// When it began, RFC 3339.
+    /// Returns the begin of the measurement, RFC 3339.
     #[must_use]
     pub fn started(&self) -> String {
         self.began.rfc3339()
     }
 
-    /// Seconds since.
+    /// Returns the seconds since the begin of the measurement.
     #[must_use]
     pub fn elapsed_s(&self) -> f64 {
         self.origin.elapsed().as_secs_f64()
     }
 
-    /// The machine that it is measured on.
+    /// Returns the machine of the measurement.
     #[must_use]
     pub fn environment(&self, topology: &str) -> Environment {
         environment::gather(topology, BTreeMap::new())
     }
 
-    /// Writes `run.json` and `report.html`; the path of the report.
+    /// Writes `run.json` and `report.html`; returns the path of the report.
     ///
     /// # Errors
-    /// What cannot be written.
+    /// A file cannot be written.
     pub fn write(&self, run: &impl Serialize, report: &str) -> Result<PathBuf, LabError> {
         folder::create(&self.path)?;
         folder::write_json(&self.path.join(folder::RUN), run)?;

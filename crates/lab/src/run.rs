@@ -25,44 +25,46 @@ use crate::runner::{self, Outcomes, RunTime};
 use crate::subject::{self, Kind, Subject};
 use crate::target::Running;
 
-/// What the user asked for.
+/// Settings that the user requested.
 #[derive(Clone, Debug)]
 pub struct RunSettings {
-    /// The plan, with what the command line changed in it.
+    /// Plan with the changes of the command line.
     pub plan: Plan,
-    /// A server by command, with placeholders.
+    /// Server by command, with placeholders.
     pub server_command: Option<String>,
-    /// A server that runs already and is measured in place of the plan's.
+    /// Server that runs already and is measured instead of the plan's.
     pub running: Option<Running>,
-    /// The folder for result folders.
+    /// Folder for result folders.
     pub results: PathBuf,
-    /// This binary, which is also generator, limit responder and server.
+    /// Path of this binary, which is also generator, limit responder and server.
     pub godwit: PathBuf,
-    /// The lab's own command line, for the record.
+    /// Command line of the lab, for the record.
     pub command_line: String,
-    /// Nobody asks whether other programs are busy before the run.
+    /// True if the lab skips the check whether other programs are busy before the run.
     pub ignores_load: bool,
 }
 
-/// A run that is over.
+/// Run that is over.
 #[derive(Clone, Debug)]
 pub struct Finished {
-    /// The result folder.
+    /// Path of the result folder.
     pub folder: PathBuf,
-    /// Its summary.
+    /// Summary of the run.
     pub summary: Summary,
-    /// Whether the leases that clients were given are in the servers' files.
+    /// Checks of the clients' leases in the servers' files.
     pub leases: Vec<Verified>,
-    /// Why the measured service fell short, one sentence each; empty when it did not.
+    /// Reasons why the measured service fell short, one sentence each; empty when it did not.
     pub shortfalls: Vec<String>,
-    /// The user ended the run after at least one whole round; what was done is in the folder.
+    /// True if the user ended the run after at least one whole round; everything done so far is in
+    /// the folder.
     pub is_interrupted: bool,
 }
 
-/// Runs a plan. `stop` ends it early: after a whole round with what was done, before it with nothing.
+/// Runs a plan. `stop` ends it early: after a whole round with the results so far, before it
+/// without results.
 ///
 /// # Errors
-/// What stood in the way; nothing is left behind, neither processes nor namespaces nor files.
+/// The obstacle; nothing is left behind, neither processes nor namespaces nor files.
 pub fn run(
     settings: &RunSettings,
     stop: &AtomicBool,
@@ -90,7 +92,7 @@ pub fn run(
     finished
 }
 
-/// What is known of a run before its first trial.
+/// Returns the data of a run that is known before its first trial.
 fn first_words(settings: &RunSettings, began: Calendar) -> Run {
     Run {
         schema: RUN_SCHEMA.to_owned(),
@@ -109,7 +111,7 @@ struct What {
     first_warnings: Vec<String>,
 }
 
-/// Runs `what`, with the time of its beginning and its folder.
+/// Runs the given lines, with the time of the beginning and the folder.
 fn measured(
     settings: &RunSettings,
     stop: &AtomicBool,
@@ -172,7 +174,8 @@ fn measured(
     Ok(Finished { folder, summary, leases, shortfalls, is_interrupted: outcomes.is_interrupted })
 }
 
-/// What is measured, all of it installed, and a sentence for each database that is not.
+/// Returns the subjects that are measured, all of them installed, and a sentence for each database
+/// that is not.
 fn subjects(settings: &RunSettings) -> Result<(Vec<Subject>, Vec<String>), LabError> {
     let plan = &settings.plan;
     let all = match &settings.running {
@@ -188,7 +191,8 @@ fn subjects(settings: &RunSettings) -> Result<(Vec<Subject>, Vec<String>), LabEr
     Ok((subjects, left_out))
 }
 
-/// The subjects whose databases are installed, and a sentence for each database that is not.
+/// Returns the subjects whose databases are installed, and a sentence for each database that is
+/// not.
 fn with_stores(subjects: Vec<Subject>) -> Result<(Vec<Subject>, Vec<String>), LabError> {
     let missing = |subject: &Subject| driver::engine(subject.store).and_then(Engine::missing);
     let mut sentences: Vec<String> = subjects
@@ -206,7 +210,8 @@ fn with_stores(subjects: Vec<Subject>) -> Result<(Vec<Subject>, Vec<String>), La
     Ok((there, sentences))
 }
 
-/// The subjects whose queueing disciplines this machine has, and a sentence for each that it has not.
+/// Returns the subjects whose queueing disciplines this machine has, and a sentence for each that
+/// it lacks.
 fn with_qdiscs(
     plan: &Plan,
     mut subjects: Vec<Subject>,
@@ -227,7 +232,7 @@ fn with_qdiscs(
     Ok((subjects, sentences))
 }
 
-/// Raw files that belong to no trial.
+/// Returns the raw files that belong to no trial.
 fn files(subjects: &[Subject], protocol: Protocol) -> Vec<String> {
     let mut files = vec![folder::RUN.to_owned(), folder::LEASES.to_owned()];
     for subject in subjects.iter().filter(|subject| !matches!(subject.kind, Kind::Running(_))) {

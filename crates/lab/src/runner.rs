@@ -1,13 +1,15 @@
-//! The order of trials: which subject is loaded next, at which rate, for how long, and when to
-//! stop. Knows no process and no clock; a [`Bench`] runs the trials and tells the time.
+//! The order of trials: the subject of the next load, its rate and length, and the end. The runner
+//! knows no process and no clock; a [`Bench`] runs the trials and reports the time.
 //!
 //! Every round finds each subject's highest rate once, with the searches interleaved trial by trial
-//! (A B B A), then loads each subject in turn at a fixed rate near its highest. After the rounds come
-//! the points of the load curve, the steps of the ramp and the profiles. Of several variants of a server only the best goes past the first
-//! round. When time runs short, searches are hurried, then rounds and points are left out.
+//! (A B B A), then loads each subject in turn at a fixed rate near its highest. After the rounds
+//! come the points of the load curve, the steps of the ramp and the profiles. Of several variants
+//! of a server only the best continues after the first round. When time runs short, searches are
+//! hurried, then rounds and points are left out.
 //!
-//! A plan with runs makes every round a measurement of its own, from the beginning. Rather than hurry
-//! one, later ones are left out: few whole runs are worth more than many broken ones.
+//! A plan with runs makes every round a measurement of its own, from the beginning. Rather than
+//! hurry one, the runner leaves out later ones: few whole runs are worth more than many broken
+//! ones.
 
 mod exhaustion;
 pub mod time;
@@ -22,67 +24,72 @@ use crate::subject::Subject;
 use crate::terms::Terms;
 pub use time::{RunTime, Stage};
 
-/// Blocks at a fixed rate run at this share of the highest rate found: near it, and still likely to
-/// be met when the machine drifts.
+/// Share of the highest rate found at which blocks at a fixed rate run: near it, and still likely
+/// to be met when the machine drifts.
 const PAIR_SHARE: f64 = 0.9;
 /// Share of the time that the first round may take when more rounds are to follow.
 const FIRST_ROUND_SHARE: f64 = 0.6;
-/// Servers are compared at the same rate at this share of the highest rate of the slowest.
+/// Share of the slowest server's highest rate at which servers are compared at an equal rate.
 const SAME_RATE_SHARE: f64 = 0.5;
-/// Share of the time kept for the load curve at most.
+/// Largest share of the time that is kept for the load curve.
 const CURVE_SHARE: f64 = 0.25;
-/// The same with a ramp or with overload, which is what such plans are for.
+/// Largest share of the time that is kept for the load curve in plans with a ramp or with overload,
+/// which are made for it.
 const RAMP_SHARE: f64 = 0.7;
-/// A later round is begun when this share of the time of the first is left: it starts near the rate
-/// found before, and what is missing is made up for by hurrying.
+/// Share of the time of the first round that must be left for a later round to begin: it starts
+/// near the rate found before, and hurrying makes up for the missing time.
 const LATER_ROUND_SHARE: f64 = 0.35;
-/// All clients at once are expected to take so many times as long as one after the other.
+/// Factor of the expected time of all clients at once over that of one after the other.
 const AVALANCHE_SHARE: f64 = 2.0;
-/// Seconds that a trial takes besides its dwell until trials have shown it.
+/// Time that a trial takes in addition to its dwell until trials have shown it, in seconds.
 const OVERHEAD_S: f64 = 0.4;
-/// Seconds that a profiled trial lasts beyond its samples: the generator gets to its rate before.
+/// Time that a profiled trial lasts beyond its samples, in seconds: the generator gets to its rate
+/// before.
 const PROFILE_MARGIN_S: f64 = 1.0;
-/// Seconds that it takes besides, to attach to the server and to look up functions.
+/// Time that a profiled trial takes in addition, in seconds, to attach to the server and to look up
+/// functions.
 const PROFILE_OVERHEAD_S: f64 = 2.0;
-/// Share of the time kept for profiles at most.
+/// Largest share of the time that is kept for profiles.
 const PROFILE_SHARE: f64 = 0.3;
 
-/// Seconds that a trial with a restart takes besides, to end and to start the database.
+/// Time that a trial with a restart takes in addition, in seconds, to end and to start the
+/// database.
 const RESTART_OVERHEAD_S: f64 = 5.0;
-/// Share of the time kept for trials with restarts at most.
+/// Largest share of the time that is kept for trials with restarts.
 const RESTART_SHARE: f64 = 0.6;
 
-/// One trial that is to be run.
+/// Request of one trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
-    /// Position in the run.
+    /// Position of the trial in the run.
     pub number: u32,
-    /// Which subject, as a position.
+    /// Position of the subject.
     pub subject: usize,
-    /// What it is for.
+    /// Purpose of the trial.
     pub purpose: Purpose,
-    /// Which round, from 0.
+    /// Number of the round, from 0.
     pub round: u32,
-    /// How many rounds the plan asks for.
+    /// Number of rounds in the plan.
     pub rounds: u32,
-    /// Exchanges per second.
+    /// Rate, in exchanges per second.
     pub rate_per_s: f64,
-    /// Seconds during which exchanges come due.
+    /// Time during which exchanges come due, in seconds.
     pub dwell_s: f64,
 }
 
-/// What became of a trial.
+/// Result of a trial.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ran {
-    /// It ended; it may be void.
+    /// The trial ended; it may be void.
     Trial(Box<Trial>),
-    /// The server ended by itself; no further trial of it makes sense. How, in one sentence.
+    /// The server ended by itself; no further trial of it makes sense. The text describes the end
+    /// in one sentence.
     ServerGone(String),
 }
 
-/// What runs trials.
+/// Bench that runs trials.
 pub trait Bench {
-    /// Seconds since the run began.
+    /// Returns the seconds since the run began.
     fn elapsed_s(&self) -> f64;
 
     /// Starts `subjects` (positions) anew, with no leases, as they were before their first trial.
@@ -91,10 +98,10 @@ pub trait Bench {
     /// A server does not start again, or the user interrupts.
     fn start_anew(&mut self, subjects: &[usize]) -> Result<(), LabError>;
 
-    /// Whether servers can be profiled, as far as is known.
+    /// Returns true if servers can be profiled, as far as is known.
     fn can_profile(&self) -> bool;
 
-    /// Notes that a part of the run has come to its end.
+    /// Records the end of a part of the run.
     fn reached(&mut self, stage: Stage);
 
     /// Runs one trial to its end.
@@ -104,25 +111,25 @@ pub trait Bench {
     fn trial(&mut self, request: &Request) -> Result<Ran, LabError>;
 }
 
-/// What came of a whole run.
+/// Result of a whole run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcomes {
-    /// Every trial, in order.
+    /// Trials, in order.
     pub trials: Vec<Trial>,
-    /// How every search ended that was not cut short, in order.
+    /// Ends of all searches that were not cut short, in order.
     pub searches: Vec<SearchEnd>,
-    /// Rounds that came to their end.
+    /// Number of finished rounds.
     pub rounds_done: u32,
-    /// The user ended the run after at least one whole round.
+    /// True if the user ended the run after at least one whole round.
     pub is_interrupted: bool,
-    /// What the reader must know: hurried searches, rounds and points left out.
+    /// Warnings for the reader: hurried searches, rounds and points left out.
     pub warnings: Vec<String>,
     /// Servers that ended by themselves, one sentence each.
     pub gone: Vec<String>,
 }
 
-/// Runs `plan` on `subjects` within `time`. An interrupt after a whole round ends the run with what
-/// there is.
+/// Runs `plan` on `subjects` within `time`. An interrupt after a whole round ends the run with the
+/// results so far.
 ///
 /// # Errors
 /// Those of the bench.
@@ -173,17 +180,17 @@ struct Course<'a> {
     budget_s: f64,
     /// Positions of the subjects still measured.
     active: Vec<usize>,
-    /// The last confirmed rate of each subject.
+    /// Last confirmed rate of each subject, in exchanges per second.
     rates: Vec<Option<f64>>,
     out: Outcomes,
-    /// Turns taken so far, which alternate in direction.
+    /// Number of turns taken so far, which alternate in direction.
     turn: u32,
 }
 
 impl Course<'_> {
     fn all(&mut self) -> Result<(), LabError> {
         self.rounds()?;
-        // Rounds that were left out are over, too.
+        // Rounds that were left out count as finished, too.
         self.bench.reached(self.time.last_round());
         self.curve()?;
         self.avalanche()?;
@@ -241,7 +248,8 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// What share of the time of a round with so many subjects the next one needs.
+    /// Returns the share of the time of a round with this number of subjects that the next one
+    /// needs.
     fn share_of_next(&self, subjects: usize) -> f64 {
         if self.plan.has_runs() {
             self.active.len() as f64 / subjects as f64
@@ -250,7 +258,7 @@ impl Course<'_> {
         }
     }
 
-    /// One search per subject, a trial of each in turn, until all are done.
+    /// Searches once for each subject, a trial of each in turn, until all are done.
     fn search_round(&mut self, round: u32, until_s: f64) -> Result<(), LabError> {
         let mut searches: Vec<Option<Search>> = vec![None; self.subjects.len()];
         for &subject in &self.active {
@@ -266,7 +274,7 @@ impl Course<'_> {
         loop {
             let mut asked = false;
             for subject in self.next_turn() {
-                // Told once, a search confirms what it has; told again, it ends without.
+                // Hurried once, a search confirms its rate; hurried again, it ends without.
                 let (elapsed_s, limits_s) = (self.bench.elapsed_s(), [until_s, self.budget_s]);
                 if limits_s.get(hurried).is_some_and(|&limit_s| elapsed_s > limit_s) {
                     hurried += 1;
@@ -371,7 +379,8 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// A trial of each server at half of the highest rate of the slowest one; how many were left out.
+    /// Runs a trial of each server at half of the highest rate of the slowest one; returns the
+    /// number of trials left out.
     fn same_rate(&mut self) -> Result<u32, LabError> {
         let servers = self.active.iter().filter(|&&subject| !self.subjects[subject].is_limit());
         let slowest = servers.filter_map(|&subject| self.rates[subject]).reduce(f64::min);
@@ -391,7 +400,7 @@ impl Course<'_> {
         Ok(left_out)
     }
 
-    /// All clients at once, once for every server.
+    /// Runs all clients at once, once for every server.
     fn avalanche(&mut self) -> Result<(), LabError> {
         let dwell_s = self.plan.curve.avalanche_s;
         for subject in self.next_turn() {
@@ -410,8 +419,8 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// Trials at the rates of the ramp, the same for every subject. A subject's ramp ends where the
-    /// generator cannot offer more: all that follows would be void as well.
+    /// Runs trials at the rates of the ramp, equal for every subject. A subject's ramp ends where
+    /// the generator cannot offer more: all further trials would be void as well.
     fn ramp(&mut self) -> Result<(), LabError> {
         let dwell_s = self.plan.ramp.dwell_s;
         let mut climbing = self.active.clone();
@@ -443,7 +452,8 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// One step of a ramp, repeated while it is void; false when the generator is why.
+    /// Runs one step of a ramp, repeated while it is void; returns false when the generator is the
+    /// cause.
     fn step(&mut self, subject: usize, rate: f64, dwell_s: f64) -> Result<bool, LabError> {
         let mut is_generators = true;
         for _ in 0..=self.plan.search.void_repeats {
@@ -456,7 +466,7 @@ impl Course<'_> {
         Ok(!is_generators)
     }
 
-    /// Trials in which servers are profiled, at shares of the highest rate found.
+    /// Runs trials in which servers are profiled, at shares of the highest rate found.
     fn profiles(&mut self) -> Result<(), LabError> {
         let dwell_s = self.plan.profile.seconds + PROFILE_MARGIN_S;
         let mut left_out = 0;
@@ -483,7 +493,7 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// Constant load with the database ended in its middle, for every server that has one.
+    /// Runs constant load with the database ended in its middle, for every server that has one.
     fn restarts(&mut self) -> Result<(), LabError> {
         let restart = self.plan.restart;
         for &purpose in restart.database.purposes() {
@@ -498,14 +508,15 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// Time that a point of the load curve takes at least: beyond the highest rate exchanges are lost,
-    /// and the generator waits for them.
+    /// Returns the least time of a point of the load curve, in seconds: beyond the highest rate
+    /// exchanges are lost, and the generator waits for them.
     fn point_s(&self, fraction: f64) -> f64 {
         let drain_s = if fraction > 1.0 { self.plan.search.deadline_s } else { 0.0 };
         self.plan.curve.dwell_s + drain_s
     }
 
-    /// Until when there is time for everything but profiles and pools that run out.
+    /// Returns the time until which everything but profiles and pools that run out may run, in
+    /// seconds.
     fn measuring_s(&self) -> f64 {
         let profile = &self.plan.profile;
         let is_profiled =
@@ -516,7 +527,7 @@ impl Course<'_> {
         self.budget_s - profiles_s - self.restarts_s() - self.exhaustion_s()
     }
 
-    /// About the time that trials with restarts of databases take.
+    /// Estimates the time of the trials with restarts of databases, in seconds.
     fn restarts_s(&self) -> f64 {
         let restart = &self.plan.restart;
         let is_on_database = |&&subject: &&usize| self.subjects[subject].store.is_database();
@@ -526,7 +537,7 @@ impl Course<'_> {
         needed_s.min(self.budget_s * RESTART_SHARE)
     }
 
-    /// About the time that the load curve and the ramp take.
+    /// Estimates the time of the load curve and the ramp, in seconds.
     fn curve_s(&self) -> f64 {
         let curve = &self.plan.curve;
         let steps = self.plan.ramp.rates().len();
@@ -538,7 +549,8 @@ impl Course<'_> {
         subjects * (points_s + steps_s)
     }
 
-    /// Mean time that trials without losses took besides their dwell.
+    /// Returns the mean time that trials without losses took in addition to their dwell, in
+    /// seconds.
     fn overhead_s(&self) -> f64 {
         let clean = self.out.trials.iter().filter(|trial| trial.shortfall() == 0.0);
         let (mut total_s, mut count) = (0.0, 0_u32);
@@ -549,14 +561,14 @@ impl Course<'_> {
         if count == 0 { OVERHEAD_S } else { total_s / f64::from(count) }
     }
 
-    /// The subjects still measured, in the order of the next turn.
+    /// Returns the subjects still measured, in the order of the next turn.
     fn next_turn(&mut self) -> Vec<usize> {
         let turns = self.plan.blocks.order.turns(self.active.len(), self.turn, self.plan.seed);
         self.turn += 1;
         turns.into_iter().map(|position| self.active[position]).collect()
     }
 
-    /// Runs a trial and notes it; `None` when the server is gone.
+    /// Runs a trial and records it; `None` when the server is gone.
     fn trial(
         &mut self,
         subject: usize,

@@ -1,23 +1,24 @@
-//! From the testbed's readings (counters since boot) to records (amounts per interval).
+//! Conversion of the testbed's readings (counters since boot) to records (amounts per interval).
 
 use counters::{CpuTimes, InterfaceCounters, TICKS_PER_S, Traffic, advance};
 use measure::record::{CpuSample, Sample, SideCounts, TrafficCounts};
 use testbed::sampler::{Reading, SideReading};
 
-/// One sample per pair of neighboring readings. Times count from the beginning of the run. The server is
-/// the first target of the sampler when it `has_server`; the generator joins after it.
+/// Makes one sample per pair of neighboring readings. Times count from the beginning of the run.
+/// The server is the first target of the sampler when it `has_server`; the generator joins after
+/// it.
 pub(crate) fn samples_of(readings: &[Reading], has_server: bool) -> Vec<Sample> {
     let Some((first, rest)) = readings.split_first() else { return Vec::new() };
     let mut sampling = Sampling::new(first.clone(), has_server);
     rest.iter().map(|reading| sampling.next(reading)).collect()
 }
 
-/// Samples one by one, as readings come.
+/// Converter that makes samples one by one, as readings come.
 #[derive(Debug)]
 pub(crate) struct Sampling {
     first: Reading,
     last: Reading,
-    /// How long each processor has been used, as far as that has been told.
+    /// Used time of each processor as far as it is in samples, in seconds.
     busy: Vec<f64>,
     has_server: bool,
 }
@@ -28,7 +29,7 @@ impl Sampling {
         Self { last: first.clone(), first, busy, has_server }
     }
 
-    /// What was from the reading before to this one.
+    /// Returns the sample from the reading before to this one.
     pub(crate) fn next(&mut self, reading: &Reading) -> Sample {
         let mut sample = sample(&self.last, reading, self.has_server);
         for (cpu, busy) in sample.cpus.iter_mut().zip(&mut self.busy) {
@@ -39,9 +40,10 @@ impl Sampling {
     }
 }
 
-/// How much further a processor's used time (elapsed minus idle minus steal since the first
-/// reading) has come. Idle time is told in steps of 10 ms, so the difference can seem to step back;
-/// it is the highest so far that counts, which keeps the sum over a trial right to one step.
+/// Returns the increase of a processor's used time (elapsed minus idle minus steal since the first
+/// reading), in seconds. The kernel reports idle time in steps of 10 ms, so the difference can seem
+/// to step back; the highest value so far counts, which keeps the sum over a trial right to one
+/// step.
 fn more_busy(first: &Reading, now: &Reading, cpu: u32, highest: &mut f64) -> f64 {
     let find = |reading: &Reading| reading.cpus.iter().find(|c| c.cpu == cpu).copied();
     let (Some(was), Some(is)) = (find(first), find(now)) else { return 0.0 };
@@ -56,7 +58,7 @@ fn seconds(now: u64, was: u64) -> f64 {
     now.saturating_sub(was) as f64 / TICKS_PER_S as f64
 }
 
-/// Everything but the used time of the processors.
+/// Makes a sample without the used time of the processors.
 fn sample(before: &Reading, after: &Reading, has_server: bool) -> Sample {
     let side = |index: usize| {
         let (was, is) = (before.sides.get(index).copied(), after.sides.get(index).copied());
@@ -86,15 +88,16 @@ fn sample(before: &Reading, after: &Reading, has_server: bool) -> Sample {
     }
 }
 
-/// Processor seconds of the server's processes from one reading to the next; `None` when they are
-/// not there any more.
+/// Returns the processor seconds of the server's processes from one reading to the next; `None`
+/// when they do not exist any more.
 fn processes_s(before: &Reading, after: &Reading) -> Option<f64> {
     let (was, is) = (before.sides.first()?.processor_ns, after.sides.first()?.processor_ns);
     (is > 0).then(|| is.saturating_sub(was) as f64 / 1e9)
 }
 
-/// What one side counted from one reading to the next. Its processes have counted since they were
-/// started, its network since long before: of that nothing is known until it has been seen twice.
+/// Returns the counts of one side from one reading to the next. Its processes have counted since
+/// they were started, its network since long before: the network's counts are unknown until it has
+/// been read twice.
 fn counts(was: Option<SideReading>, is: &SideReading) -> SideCounts {
     let none = InterfaceCounters::default();
     let first = was.unwrap_or_default();
@@ -103,7 +106,7 @@ fn counts(was: Option<SideReading>, is: &SideReading) -> SideCounts {
         system_s: seconds(is.system_ticks, first.system_ticks),
         ..SideCounts::default()
     };
-    // An interface that is not there, or not yet entered, shows zeros.
+    // An interface that does not exist, or is not yet entered, shows zeros.
     if first.interface == none || is.interface == none {
         return counts;
     }
@@ -156,10 +159,11 @@ mod tests {
         assert_eq!((next.received.packets, next.received.bytes), (400, 34_000));
         assert_eq!((next.sent.packets, next.received.drops, next.no_port), (400, 0, 7));
         assert_eq!((next.user_s, next.system_s, next.process_s()), (0.03, 0.06, 0.09));
-        // It has ended: nothing went back.
+        // The side has ended: nothing went back.
         let ended = counts(Some(reading(1_400, 57, 13)), &SideReading::default());
         assert!(ended.is_empty(), "{ended:?}");
-        // Read before it had entered its network, where the interface is another one's.
+        // The side was read before it had entered its network, where the interface is another
+        // one's.
         let outside = SideReading { interface: InterfaceCounters::default(), ..reading(0, 3, 1) };
         assert_eq!(counts(Some(outside), &reading(9, 40, 1)).no_port, 0);
     }

@@ -1,4 +1,4 @@
-//! What is measured: the lines of the result and the ways of running that stand behind them.
+//! Subjects of a measurement: the lines of the result and their variants.
 
 use std::net::SocketAddr;
 
@@ -11,22 +11,22 @@ use crate::error::LabError;
 use crate::peers::PEERS;
 use crate::terms::Terms;
 
-/// The name under which a server given by `--server-command` stands in the result.
+/// Name of a server given by `--server-command` in the result.
 pub const COMMAND_SERVER: &str = "command";
 
-/// The name under which a server that the lab did not start stands in the result.
+/// Name of a server that the lab did not start in the result.
 pub const TARGET_SERVER: &str = "target";
 
-/// How a subject is run.
+/// Kind of a subject, by the way it is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Godwit's own server.
     Godwit(Durability),
-    /// Kea's server; with more than one thread or not.
+    /// Kea's server, with one thread or more.
     Kea {
-        /// Which of the versions that the lab knows.
+        /// Version, one of those that the lab knows.
         version: KeaVersion,
-        /// `multi-threading` of Kea's configuration.
+        /// Value of `multi-threading` in Kea's configuration.
         multi_threaded: bool,
     },
     /// ISC's DHCPv4 server.
@@ -37,23 +37,23 @@ pub enum Kind {
     Dns(DnsServer),
     /// Any command, with placeholders.
     Command(String),
-    /// It ran before the lab came, at this address.
+    /// A server at this address, which ran before the lab.
     Running(SocketAddr),
     /// The plain responder.
     Limit,
 }
 
-/// Where a Kea comes from.
+/// Source of a Kea.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeaVersion {
     /// The machine's own package, `kea` on the command line.
     Installed,
-    /// That of Debian 13 in its root folder, 3.0, `kea3` on the command line.
+    /// The package of Debian 13 in its root folder, 3.0, `kea3` on the command line.
     Debian13,
 }
 
 impl KeaVersion {
-    /// The server's name on the command line and in the result.
+    /// Returns the server's name on the command line and in the result.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,33 +63,33 @@ impl KeaVersion {
     }
 }
 
-/// One service under measurement, running beside the others and loaded in turn.
+/// Service under measurement, which runs next to the others and is loaded in turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// The line of the result that it belongs to.
+    /// Line of the result that it belongs to.
     pub server: String,
-    /// Which way of running it; empty when there is only one. Of several, the best one stands for
-    /// the server.
+    /// Variant of the server; empty when there is only one. Of several, the best one represents the
+    /// server.
     pub variant: String,
-    /// How it is run.
+    /// Kind of the subject.
     pub kind: Kind,
-    /// Where it keeps its leases.
+    /// Store of its leases.
     pub store: Store,
-    /// How it uses a database.
+    /// Way in which it uses a database.
     pub sharing: Sharing,
-    /// What its configuration has beyond one subnet with one pool.
+    /// Feature of its configuration beyond one subnet with one pool.
     pub feature: Feature,
 }
 
 impl Subject {
-    /// A subject that keeps its leases in a file.
+    /// Makes a subject that keeps its leases in a file.
     pub(crate) fn new(server: &str, variant: &str, kind: Kind) -> Self {
         let (server, variant) = (server.to_owned(), variant.to_owned());
         let (store, sharing, feature) = (Store::Memfile, Sharing::Open, Feature::Plain);
         Self { server, variant, kind, store, sharing, feature }
     }
 
-    /// The server that runs at `address` already.
+    /// Makes the subject of the server that runs at `address` already.
     #[must_use]
     pub fn running(address: SocketAddr) -> Self {
         Self::new(TARGET_SERVER, &address.to_string(), Kind::Running(address))
@@ -99,7 +99,7 @@ impl Subject {
         Self { store, sharing, ..self }
     }
 
-    /// "kea (multi-threaded)", or the server's name alone.
+    /// Returns the label: "kea (multi-threaded)", or the server's name alone.
     #[must_use]
     pub fn label(&self) -> String {
         if self.variant.is_empty() {
@@ -109,7 +109,7 @@ impl Subject {
         }
     }
 
-    /// A name for files: letters, digits and dashes.
+    /// Returns a name for files: letters, digits and dashes.
     #[must_use]
     pub fn file_name(&self) -> String {
         let label = format!("{}-{}", self.server, self.variant);
@@ -117,24 +117,24 @@ impl Subject {
         label.chars().map(plain).collect::<String>().trim_matches('-').to_owned()
     }
 
-    /// Whether its pool is as large as the lab says each time it is started.
+    /// Returns true if the lab sets the size of its pool at each start.
     #[must_use]
     pub fn has_labs_pool(&self) -> bool {
         matches!(self.kind, Kind::Godwit(_) | Kind::Kea { .. } | Kind::IscDhcpd)
     }
 
-    /// True for the plain responder.
+    /// Returns true for the plain responder.
     #[must_use]
     pub fn is_limit(&self) -> bool {
         self.kind == Kind::Limit
     }
 }
 
-/// The subjects for `servers` (names) and an optional server command, with the limit responder last
-/// when the plan wants it.
+/// Returns the subjects for `servers` (names) and an optional server command, with the limit
+/// responder last when the plan wants it.
 ///
 /// Godwit runs with each durability of the plan, on a line that names it: `godwit` is `always` and
-/// `godwit-none` is `none`, alone as beside other servers.
+/// `godwit-none` is `none`, with or without other servers.
 ///
 /// # Errors
 /// A name that the lab does not know.
@@ -162,7 +162,7 @@ pub fn subjects(
     Ok(subjects)
 }
 
-/// No server of that name serves the plan's protocol.
+/// Makes the error that no server of that name serves the plan's protocol.
 fn unknown(name: &str, known: &[&str]) -> LabError {
     if let Some(peer) = PEERS.iter().find(|peer| peer.name == name) {
         return LabError::Usage(format!(
@@ -203,8 +203,8 @@ fn dhcp_subjects(plan: &Plan, servers: &[String]) -> Result<Vec<Subject>, LabErr
     Ok(subjects)
 }
 
-/// Every subject once with each feature. Only the first durability is measured so: the further ones
-/// would be lines of their own beside each.
+/// Returns every subject once with each feature. Only the first durability is measured with
+/// features: the further ones would be lines of their own for each.
 fn with_features(plan: &Plan, subjects: Vec<Subject>) -> Vec<Subject> {
     let first = plan.server.durability[0];
     let is_wanted =
@@ -234,14 +234,14 @@ fn with_features(plan: &Plan, subjects: Vec<Subject>) -> Vec<Subject> {
     lines
 }
 
-/// A subject whose variant says what it is given less than the plan has.
+/// Makes a subject whose variant describes the terms that are less than the plan's.
 fn on_its_terms(name: &str, kind: Kind, plan: &Plan) -> Subject {
     let whole = Subject::new(name, "", kind);
     let variant = Terms::of(&whole, plan).variant(plan);
     Subject { variant, ..whole }
 }
 
-/// The stores of `plan`, databases once for each way of using them.
+/// Returns the stores of `plan`, databases once for each way of using them.
 fn places(plan: &Plan) -> impl Iterator<Item = (Store, Sharing)> {
     plan.server.stores.iter().flat_map(|&store| {
         let sharing = if store.is_database() { &plan.server.sharing[..] } else { &[Sharing::Open] };
@@ -249,7 +249,7 @@ fn places(plan: &Plan) -> impl Iterator<Item = (Store, Sharing)> {
     })
 }
 
-/// The name of the line of `server` at a place.
+/// Returns the name of the line of `server` with a store and its sharing.
 fn line_name(plan: &Plan, server: &str, (store, sharing): (Store, Sharing)) -> String {
     let mut name = server.to_owned();
     if plan.names_stores() {
@@ -265,7 +265,7 @@ fn godwit(plan: &Plan, at: (Store, Sharing)) -> Vec<Subject> {
     let (store, _) = at;
     let variant = |durability: Durability| format!("durability {}", durability.name());
     let name = line_name(plan, "godwit", at);
-    // A database server decides by itself when something is on the disk.
+    // A database server decides by itself when a row is on the disk.
     if store.is_database() {
         return vec![Subject::new(&name, "", Kind::Godwit(Durability::Always)).on(at)];
     }
@@ -279,12 +279,12 @@ fn godwit(plan: &Plan, at: (Store, Sharing)) -> Vec<Subject> {
     lines
 }
 
-/// The ways of running a Kea at all places of `plan`.
+/// Returns the variants of a Kea with all stores of `plan`.
 fn keas(plan: &Plan, version: KeaVersion) -> impl Iterator<Item = Subject> {
     places(plan).flat_map(move |at| kea(plan, version, at))
 }
 
-/// Kea's two ways of running; none where it has no such store or cannot be told what is asked.
+/// Returns Kea's two variants; none if Kea lacks the store or has no setting for the sharing.
 fn kea(plan: &Plan, version: KeaVersion, at: (Store, Sharing)) -> Vec<Subject> {
     if at.0 == Store::Sqlite || at.1 == Sharing::Exclusive {
         return Vec::new();

@@ -23,43 +23,43 @@ use crate::runner::RunTime;
 use crate::runner::time::duration;
 use crate::subject::subjects;
 
-/// The suite's summary in its folder.
+/// Name of the file with the suite's summary in its folder.
 pub(crate) const SUITE: &str = "suite.json";
 
-/// What the user asked for.
+/// Settings that the user requested.
 #[derive(Clone, Debug)]
 pub struct SuiteSettings {
-    /// The suite.
+    /// Suite to run.
     pub suite: Suite,
-    /// Shorter, as each part says.
+    /// True if the suite is shortened, as each part says.
     pub is_quick: bool,
-    /// How generator and server are connected, where not as the plans say.
+    /// Connection of generator and server, if not as in the plans.
     pub topology: Option<Topology>,
-    /// The folder for result folders.
+    /// Folder for result folders.
     pub results: PathBuf,
-    /// This binary, which is also generator, limit responder and server.
+    /// Path of this binary, which is also generator, limit responder and server.
     pub godwit: PathBuf,
-    /// The lab's own command line, for the record.
+    /// Command line of the lab, for the record.
     pub command_line: String,
-    /// Nobody asks whether other programs are busy before each plan.
+    /// True if the lab skips the check whether other programs are busy before each plan.
     pub ignores_load: bool,
 }
 
-/// A suite that is over.
+/// Suite that is over.
 #[derive(Clone, Debug)]
 pub struct FinishedSuite {
-    /// The result folder.
+    /// Path of the result folder.
     pub folder: PathBuf,
-    /// Its summary.
+    /// Summary of the suite.
     pub summary: SuiteSummary,
-    /// Why measured services fell short, one sentence each with the plan's name.
+    /// Reasons why measured services fell short, one sentence each with the plan's name.
     pub shortfalls: Vec<String>,
-    /// The user ended it; what was done is in the folder.
+    /// True if the user ended the suite; everything done so far is in the folder.
     pub is_interrupted: bool,
 }
 
-/// Runs every plan of a suite. One that fails is told on the page; `stop` ends the suite with what
-/// was done.
+/// Runs every plan of a suite. A plan that fails is reported on the page; `stop` ends the suite
+/// with the results so far.
 ///
 /// # Errors
 /// No plan could be run, or the front page cannot be written.
@@ -147,7 +147,8 @@ pub(crate) fn plan_of(part: &Part, is_quick: bool) -> Result<Plan, LabError> {
     Ok(plan)
 }
 
-/// Seconds that a suite takes with all that its plans name; parts with problems take none.
+/// Returns the seconds that a suite takes with everything that its plans name; parts with problems
+/// take none.
 #[must_use]
 pub fn forecast_s(suite: &Suite, is_quick: bool) -> f64 {
     suite.parts.iter().map(|part| part_s(part, is_quick)).sum()
@@ -162,7 +163,8 @@ fn part_s(part: &Part, is_quick: bool) -> f64 {
     RunTime::of(&plan, &subjects).announced_s
 }
 
-/// One plan: the name of its folder, its summary, and why a service fell short.
+/// Runs one plan; returns the name of its folder, its summary, and the reasons why a service fell
+/// short.
 fn run_part(
     settings: &SuiteSettings,
     part: &Part,
@@ -186,7 +188,7 @@ fn run_part(
     Ok((name.unwrap_or_default(), finished.summary, finished.shortfalls))
 }
 
-/// The rows as a table for the terminal.
+/// Formats the rows as a table for the terminal.
 #[must_use]
 pub fn table(summary: &SuiteSummary) -> String {
     let mut text = format!("{}\n\n", summary.title);

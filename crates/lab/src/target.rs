@@ -1,5 +1,5 @@
-//! A server that runs already and that the lab did not start: what `--target` says of it, what of a plan
-//! cannot be measured on it, and from where it is loaded.
+//! A server that runs already and that the lab did not start: the user's words for `--target`, the
+//! settings of a plan that cannot be measured on it, and the address from which it is loaded.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -11,36 +11,37 @@ use crate::error::LabError;
 use crate::family::{Family, Version};
 use crate::subject::TARGET_SERVER;
 
-/// What the user says of a server that runs.
+/// Words of the user about a server that runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words {
-    /// Its address, with a port or without.
+    /// Address of the server, with a port or without.
     pub server: String,
-    /// The address of the relay that the generator plays, with a port or without; `None` for this
+    /// Address of the relay that the generator plays, with a port or without; `None` for this
     /// machine's own towards the server.
     pub relay: Option<String>,
-    /// Addresses in its pool; `None` for as many as the plan would give a server.
+    /// Number of addresses in its pool; `None` for as many as the plan would give a server.
     pub pool_size: Option<u32>,
 }
 
-/// A server that runs, and the place from which it is loaded.
+/// Server that runs, and the place from which it is loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Running {
-    /// Where it takes messages.
+    /// Address at which it receives messages.
     pub server: SocketAddr,
-    /// Where the generator is; for DHCP it plays the relay there.
+    /// Address of the generator; for DHCP it acts as the relay there.
     pub relay: SocketAddr,
-    /// The interface that has the relay's address.
+    /// Name of the interface that has the relay's address.
     pub interface: String,
-    /// What the reader of the report must know.
+    /// Notes that the reader of the report must know.
     pub notes: Vec<String>,
 }
 
 impl Running {
-    /// The server of which `words` speak, with `plan` cut to what can be measured on it.
+    /// Makes the server from `words`, and reduces `plan` to what can be measured on it.
     ///
     /// # Errors
-    /// Everything in `words` and in the plan that makes no sense, at once; or there is no way to the server.
+    /// Everything in `words` and in the plan that makes no sense, at once; or there is no way to
+    /// the server.
     pub fn of(words: &Words, plan: &mut Plan) -> Result<Self, LabError> {
         let family = Family::of(plan.protocol);
         let mut problems = Vec::new();
@@ -72,17 +73,17 @@ impl Running {
         Ok(Self { server, relay, interface: interface_of(relay)?, notes })
     }
 
-    /// Where it and its generator meet.
+    /// Returns the topology in which it and its generator meet.
     #[must_use]
     pub fn topology(&self) -> Topology {
         Topology::Network { interface: self.interface.clone() }
     }
 }
 
-/// `text`, an address or the name of a host, with a port, `port` when it has none.
+/// Parses `text`, an address or the name of a host, with a port, `port` when it has none.
 fn address(text: &str, port: u16, family: Family) -> Result<SocketAddr, String> {
     let is_name = text.parse::<SocketAddr>().is_err() && text.parse::<IpAddr>().is_err();
-    // Of several addresses of a host, one that the protocol can have.
+    // Of several addresses of a host, choose one that the protocol can have.
     let is_wanted = |ip: IpAddr| {
         let is_v4 = family.version() == Version::V4;
         !is_name || !family.protocol.is_dhcp() || ip.is_ipv4() == is_v4
@@ -104,7 +105,7 @@ fn address(text: &str, port: u16, family: Family) -> Result<SocketAddr, String> 
     Ok(parsed)
 }
 
-/// What of `plan` needs a server that the lab starts, a sentence each.
+/// Returns the settings of `plan` that need a server started by the lab, a sentence each.
 fn unfit(plan: &Plan) -> Vec<String> {
     let server = &plan.server;
     let mut found = Vec::new();
@@ -149,7 +150,8 @@ fn unfit(plan: &Plan) -> Vec<String> {
     found
 }
 
-/// Takes from `plan` what is only for servers that the lab starts; what the reader of the report must know.
+/// Removes from `plan` the settings that are only for servers that the lab starts; returns the
+/// notes that the reader of the report must know.
 fn cut(plan: &mut Plan, pool_size: Option<u32>, server: SocketAddr) -> Vec<String> {
     let mut notes = vec![format!(
         "The server at {server} ran already and was measured as it is: the lab did not start it and \
@@ -172,19 +174,19 @@ fn cut(plan: &mut Plan, pool_size: Option<u32>, server: SocketAddr) -> Vec<Strin
     plan.server.features = vec![Feature::Plain];
     if let Some(size) = pool_size {
         plan.server.pool_size = size;
-        // The client that asks whether the server answers has one.
+        // The client that checks whether the server answers has one.
         plan.clients.count = plan.clients.count.min(size.saturating_sub(1)).max(1);
     }
     notes
 }
 
-/// This machine's address towards `server`.
+/// Returns this machine's address towards `server`.
 fn own_address(server: SocketAddr, port: u16) -> Result<SocketAddr, LabError> {
     let route = netio::route::to(server).map_err(|e| LabError::Failed(e.to_string()))?;
     Ok(SocketAddr::new(route.local, port))
 }
 
-/// The interface of this machine that has the address of `relay`.
+/// Returns the interface of this machine that has the address of `relay`.
 pub(crate) fn interface_of(relay: SocketAddr) -> Result<String, LabError> {
     let all = netio::interface::list().map_err(|e| LabError::cannot("list interfaces", e))?;
     let has_it = |interface: &netio::interface::Interface| {

@@ -1,6 +1,7 @@
-//! The terms on which a server is measured: the plan's, or less where a server cannot take those.
+//! The terms on which a server is measured: the plan's, or less for a server that cannot take
+//! those.
 //!
-//! What is less stands beside the server's name as its variant, so that its curve is never read as
+//! Reduced terms are part of the server's name as its variant, so that its curve is never read as
 //! one under the plan's own terms. The reasons are facts about the servers, measured with pools and
 //! clients of several sizes; the manual has them.
 
@@ -12,43 +13,43 @@ use crate::driver::features;
 use crate::runner::Request;
 use crate::subject::{Kind, Subject};
 
-/// The largest pool for ISC dhcpd and DHCPv4. It keeps some 5 KiB for each free address and looks at
+/// Largest pool for ISC dhcpd and DHCPv4. dhcpd keeps some 5 KiB for each free address and looks at
 /// all of them for each new lease, about 40 ns each. For DHCPv6 it does neither.
 const DHCPD_POOL: u32 = 16_384;
-/// Clients of dnsmasq over a whole run, its own default for the most leases. It writes and flushes
-/// the file of all leases anew for each lease, and looks for clients one by one.
+/// Number of clients of dnsmasq over a whole run, its own default for the most leases. dnsmasq
+/// writes and flushes the file of all leases anew for each lease, and looks for clients one by one.
 const DNSMASQ_CLIENTS: u32 = 1_000;
-/// Where the search begins for those two, exchanges per second.
+/// First rate of the search for those two, in exchanges per second.
 const SLOW_START_PER_S: f64 = 60.0;
-/// A slow server's trials have so many exchanges: its socket's buffer holds some hundred messages,
-/// and what waits there when a short trial ends is answered within the deadline all the same, so
-/// that a rate would seem to be met that the server cannot keep up.
+/// Number of exchanges in a slow server's trials. Its socket's buffer holds some hundred messages,
+/// and the server answers those that wait there at the end of a short trial within the deadline all
+/// the same, so that a rate would seem to be met that the server cannot sustain.
 const SLOW_EXCHANGES: f64 = 1_000.0;
-/// Seconds that those exchanges may take at most.
+/// Longest time that those exchanges may take, in seconds.
 const SLOW_DWELL_MAX_S: f64 = 4.0;
-/// The same as a share of the plan's time.
+/// Longest time that those exchanges may take, as a share of the plan's time.
 const SLOW_DWELL_SHARE: f64 = 0.05;
 
-/// Clients over the run that give back what they get: more than any run plays.
+/// Number of clients over the run that release their leases: more than any run plays.
 const GIVING_BACK: u32 = 1 << 30;
 
-/// What a server is given.
+/// Terms that a server gets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Terms {
-    /// Addresses in its pool.
+    /// Number of addresses in its pool.
     pub pool_size: u32,
-    /// Distinct clients in one trial.
+    /// Number of distinct clients in one trial.
     pub clients: u32,
-    /// Distinct clients over the run; then the first ones come again.
+    /// Number of distinct clients over the run; then the first ones come again.
     pub population: u32,
-    /// First rate of its first search, exchanges per second.
+    /// First rate of its first search, in exchanges per second.
     start_per_s: f64,
-    /// Whether its trials must be long to be true.
+    /// True if its trials must be long to be true.
     is_slow: bool,
 }
 
 impl Terms {
-    /// The terms of `plan` for `subject`.
+    /// Returns the terms of `plan` for `subject`.
     #[must_use]
     pub fn of(subject: &Subject, plan: &Plan) -> Self {
         let whole = Self {
@@ -63,15 +64,15 @@ impl Terms {
             Kind::IscDhcpd if plan.protocol == Protocol::Dhcp6 => whole.slow(u32::MAX),
             Kind::IscDhcpd => {
                 let pool_size = whole.pool_size.min(DHCPD_POOL);
-                // Half of them, so that free addresses never become scarce, nor few.
+                // Half of them, so that free addresses are never scarce, nor few.
                 Self { pool_size, ..whole }.slow(pool_size.div_ceil(2))
             }
             Kind::Dnsmasq => whole.slow(DNSMASQ_CLIENTS),
-            // It writes leases one by one, each with a flush, to a database that is durable.
+            // Kea writes leases one by one, each with a flush, to a database that is durable.
             Kind::Kea { .. } if subject.store.is_database() => {
                 Self { population: whole.population, ..whole.slow(u32::MAX) }
             }
-            // One address of its pool has the client that asks whether it answers.
+            // The client that checks whether it answers has one address of its pool.
             Kind::Running(_) => {
                 Self { population: whole.population.saturating_sub(1).max(1), ..whole }
             }
@@ -81,8 +82,8 @@ impl Terms {
         }
     }
 
-    /// The terms of a configuration with room for fewer clients than the pool, or whose clients give
-    /// back what they get, so that there is no end of new ones.
+    /// Returns the terms of a configuration with room for fewer clients than the pool, or whose
+    /// clients release their leases, so that new ones never run out.
     fn with(self, feature: Feature) -> Self {
         let population = match features::room(feature) {
             _ if feature.gives_back() => GIVING_BACK,
@@ -102,7 +103,7 @@ impl Terms {
         }
     }
 
-    /// What is less than in `plan`, as a server's variant; empty when nothing is.
+    /// Describes the terms that are less than in `plan`, as a server's variant; empty when none is.
     #[must_use]
     pub fn variant(&self, plan: &Plan) -> String {
         if self.pool_size < plan.server.pool_size {
@@ -114,7 +115,8 @@ impl Terms {
         }
     }
 
-    /// The same as a sentence for the reader of the report.
+    /// Describes the terms that are less than in `plan`, as a sentence for the reader of the
+    /// report.
     #[must_use]
     pub fn note(&self, label: &str, plan: &Plan) -> Option<String> {
         let pool = (self.pool_size < plan.server.pool_size).then(|| {
@@ -135,13 +137,13 @@ impl Terms {
         })
     }
 
-    /// The search with this server's first rate.
+    /// Returns the search with this server's first rate.
     #[must_use]
     pub fn search(&self, plan: &SearchPlan) -> SearchPlan {
         SearchPlan { start_per_s: self.start_per_s, ..*plan }
     }
 
-    /// Seconds that a trial lasts of which `wanted_s` were asked for.
+    /// Returns the seconds that a trial lasts for which the plan has `wanted_s`.
     #[must_use]
     pub fn dwell_s(&self, plan: &Plan, rate_per_s: f64, wanted_s: f64) -> f64 {
         if !self.is_slow {
@@ -156,8 +158,8 @@ impl Terms {
         wanted_s.max(least_s)
     }
 
-    /// The first client of a trial whose server has seen those before `next`, and the first one
-    /// after it. When there are no more that are new, the old ones come again.
+    /// Returns the first client of a trial whose server has seen those before `next`, and the first
+    /// one after it. When there are no more that are new, the old ones come again.
     #[must_use]
     pub fn next_clients(&self, next: u32, request: &Request) -> (u32, u32) {
         let due = (request.rate_per_s * request.dwell_s).ceil() as u32;

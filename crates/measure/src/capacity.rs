@@ -1,19 +1,19 @@
-//! How many operations a second so many leases mean: the table that planners use, and what goes
-//! beyond it.
+//! Operations per second that follow from a number of leases and a lease time: the table that
+//! planners use, and additions to it.
 //!
 //! A client renews at T1, half of its lease time unless the server says otherwise (RFC 2131 section
-//! 4.4.5, RFC 9915 section 21.4): N leases of L seconds are N / (L / 2) renewals a second.
+//! 4.4.5, RFC 9915 section 21.4): N leases of L seconds are N / (L / 2) renewals per second.
 
 use serde::Serialize;
 
-/// Seconds of a day.
+/// Seconds in a day.
 pub const DAY_S: f64 = 86_400.0;
 
 /// Numbers of leases in the published table.
 pub const LEASES: [u64; 9] =
     [1_000, 10_000, 100_000, 500_000, 1_000_000, 1_500_000, 2_000_000, 4_000_000, 6_000_000];
 
-/// Lease times in the published table, and their names.
+/// Lease times in the published table: name and seconds.
 pub const LEASE_TIMES: [(&str, f64); 6] = [
     ("30min", 1_800.0),
     ("1h", 3_600.0),
@@ -23,55 +23,56 @@ pub const LEASE_TIMES: [(&str, f64); 6] = [
     ("30d", 30.0 * DAY_S),
 ];
 
-/// The one cell of the published table that does not follow from its formula: leases, name of the
-/// lease time, what is printed.
+/// Cell of the published table that does not follow from its formula: number of leases, name of the
+/// lease time, printed value. No other cell deviates.
 pub const MISPRINT: (u64, &str, u64) = (1_000_000, "1w", 4);
 
-/// How servers share the work (Kea's manual, high availability): an operation is serving a client, telling
-/// the partner of its lease, or hearing of one.
+/// Way in which servers share the work (Kea's manual, high availability). An operation is serving a
+/// client, reporting a lease to the partner, or receiving a lease from the partner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
-    /// One server.
+    /// One server without a partner.
     #[default]
     None,
-    /// One serves all clients and tells its partner of each lease.
+    /// Hot standby: one server serves all clients and reports each lease to its partner.
     HotStandby,
-    /// Two serve half of the clients each, and tell each other.
+    /// Load balancing: two servers serve half of the clients each, and report leases to each other.
     LoadBalancing,
-    /// As hot standby, seen from the server: it tells one backup.
+    /// Passive backup: one server serves all clients and reports each lease to one backup.
     PassiveBackup,
 }
 
 impl Sharing {
-    /// Operations of the busiest server for each lease that clients ask for, while all servers run.
+    /// Returns the operations of the busiest server per lease that clients request, while all
+    /// servers run.
     #[must_use]
     pub const fn operations_per_lease(self) -> f64 {
         match self {
             Self::None => 1.0,
             Self::HotStandby | Self::PassiveBackup => 2.0,
-            // Half of the clients are served, half of the leases told, half heard of.
+            // Per lease: half a client served, half a lease reported, half a lease received.
             Self::LoadBalancing => 1.5,
         }
     }
 }
 
-/// What clients do, and others besides.
+/// Behavior of clients and other users of the server, which the number of operations depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Habits {
-    /// When a client renews, as a share of its lease time.
+    /// T1, the time after which a client renews, as a share of its lease time.
     pub t1_share: f64,
-    /// Clients replaced by new ones in a day, as a share of all.
+    /// Clients replaced by new ones per day, as a share of all clients.
     pub churn_per_day: f64,
-    /// How long the server does not answer, seconds.
+    /// Length of an outage, in which the server does not answer, in seconds.
     pub outage_s: f64,
-    /// Clients that renew more often than at T1, as a share of all.
+    /// Share of clients that renew more often than at T1.
     pub chatty_share: f64,
-    /// How many times as often those do.
+    /// Factor by which these chatty clients renew more often than the others.
     pub chatty_times: f64,
-    /// Commands that read or write a lease, a second.
+    /// Commands per second that read or write a lease.
     pub api_per_s: f64,
-    /// How servers share the work.
+    /// Way in which servers share the work.
     pub sharing: Sharing,
 }
 
@@ -89,27 +90,27 @@ impl Default for Habits {
     }
 }
 
-/// What one number of leases of one length means.
+/// Operations that follow from one number of leases and one lease time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Cell {
-    /// Leases.
+    /// Number of leases.
     pub leases: u64,
-    /// Their length, seconds.
+    /// Lease time, in seconds.
     pub lease_time_s: f64,
-    /// Renewals a second, those of chatty clients too.
+    /// Renewals per second, with those of chatty clients.
     pub renewals_per_s: f64,
-    /// New clients a second.
+    /// New clients per second.
     pub new_clients_per_s: f64,
-    /// Clients that wait at once when an outage ends: all whose T1 fell into it.
+    /// Clients that all wait when an outage ends: every client whose T1 fell into the outage.
     pub waiting_after_outage: f64,
-    /// Commands a second.
+    /// Commands per second.
     pub api_per_s: f64,
-    /// As [`Sharing::operations_per_lease`].
+    /// Operations of the busiest server per lease; see [`Sharing::operations_per_lease`].
     pub operations_per_lease: f64,
 }
 
 impl Habits {
-    /// What `leases` leases of `lease_time_s` seconds mean.
+    /// Returns the operations that follow from `leases` leases of `lease_time_s` seconds.
     #[must_use]
     pub fn cell(&self, leases: u64, lease_time_s: f64) -> Cell {
         let count = leases as f64;
@@ -128,22 +129,24 @@ impl Habits {
 }
 
 impl Cell {
-    /// Operations of the busiest server a second: leases written for renewals and new clients, what is
-    /// told to a partner or heard from it, and commands.
+    /// Returns the operations of the busiest server per second: leases written for renewals and new
+    /// clients, leases reported to a partner or received from it, and commands.
     #[must_use]
     pub fn operations_per_s(&self) -> f64 {
         let leases_per_s = self.renewals_per_s + self.new_clients_per_s;
         leases_per_s.mul_add(self.operations_per_lease, self.api_per_s)
     }
 
-    /// The same as a table prints it: the nearest whole number, halves up.
+    /// Returns the operations of the busiest server per second as a table prints them: the nearest
+    /// whole number, halves up.
     #[must_use]
     pub fn rounded(&self) -> u64 {
         (self.operations_per_s() + 0.5) as u64
     }
 
-    /// How long a server that does `server_per_s` operations a second takes until nobody waits
-    /// after the outage, seconds, while renewals go on; `None` when it never catches up.
+    /// Returns the seconds until no client waits after the outage, for a server that does
+    /// `server_per_s` operations per second while renewals go on; `None` when the server never
+    /// catches up.
     #[must_use]
     pub fn recovery_s(&self, server_per_s: f64) -> Option<f64> {
         let spare_per_s = server_per_s - self.operations_per_s();
@@ -152,25 +155,25 @@ impl Cell {
     }
 }
 
-/// Cells of the same lease time.
+/// Cells with the same lease time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Line {
-    /// The lease time as it was asked for: `2w`.
+    /// Lease time as the user wrote it, such as `2w`.
     pub lease_time: String,
-    /// By number of leases, ascending.
+    /// Cells in ascending order of the number of leases.
     pub cells: Vec<Cell>,
 }
 
-/// A table as it is drawn.
+/// Table of capacities as it is drawn.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Chart {
-    /// By lease time.
+    /// Lines, one per lease time.
     pub lines: Vec<Line>,
-    /// What a measured server does, operations a second.
+    /// Operations per second of a measured server.
     pub measured_per_s: Option<f64>,
-    /// What the numbers rest on.
+    /// Behavior of clients that the numbers rest on.
     pub habits: Habits,
-    /// What there is to say of single cells.
+    /// Remarks about single cells.
     pub notes: Vec<String>,
 }
 
@@ -178,7 +181,7 @@ pub struct Chart {
 mod tests {
     use super::*;
 
-    /// The table as it is published; 0 where it has a dash.
+    /// Published table; 0 where it has a dash.
     const PUBLISHED: [[u64; 6]; 9] = [
         [1, 1, 0, 0, 0, 0],
         [11, 6, 0, 0, 0, 0],
@@ -203,7 +206,7 @@ mod tests {
             }
         }
         assert_eq!(differing, [MISPRINT]);
-        // The very same quotient stands elsewhere in the table, rounded down.
+        // The same quotient is in another cell of the table, rounded down.
         let misprinted = Habits::default().cell(1_000_000, 7.0 * DAY_S);
         let twin = Habits::default().cell(2_000_000, 14.0 * DAY_S);
         assert_eq!(misprinted.renewals_per_s.to_bits(), twin.renewals_per_s.to_bits());

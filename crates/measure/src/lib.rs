@@ -1,7 +1,7 @@
 //! Measurements as values: plans, raw records, the search for the highest rate, statistics,
 //! summaries and the report.
 //!
-//! Text and records in, text and records out. Starting servers and generators, reading clocks and
+//! The input and output are text and records. Starting servers and generators, reading clocks and
 //! the kernel's counters, and writing files belong to the lab; each arrow of
 //! plan → trials → digest → summary → report can therefore be done again alone.
 

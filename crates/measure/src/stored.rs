@@ -1,5 +1,5 @@
-//! Stored runs as lines of a list: when, which plan, which commit, which servers and what they
-//! reached. Finding them in folders belongs to the lab.
+//! Stored runs as lines of a list: time, plan, commit, servers and their results. The lab finds the
+//! runs in folders.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::summary::{Limit, ServerResult};
 /// Value of `schema` in a [`StoredRuns`].
 pub const STORED_SCHEMA: &str = "godwit.stored.v1";
 
-/// What kind of run it was.
+/// Kind of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunKind {
@@ -24,16 +24,16 @@ pub enum RunKind {
     Regression,
 }
 
-/// How far a run got.
+/// State of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StoredState {
-    /// It ended and has its report.
+    /// The run ended and has its report.
     #[default]
     Done,
-    /// It goes on.
+    /// The run is in progress.
     Running,
-    /// It has no report and does not go on: it was killed.
+    /// The run has no report and is not in progress: it was killed.
     Unfinished,
 }
 
@@ -41,64 +41,65 @@ pub enum StoredState {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StoredRun {
-    /// The path of its folder below the results folder; what it is called by.
+    /// Path of the run's folder below the results folder, which identifies the run.
     pub id: String,
-    /// What kind it is.
+    /// Kind of the run.
     pub kind: RunKind,
-    /// How far it got.
+    /// State of the run.
     pub state: StoredState,
-    /// The plan's name.
+    /// Name of the plan.
     pub plan: String,
-    /// A hash of what decides figures in the plan; empty of what is no plan.
+    /// Hash of everything in the plan that decides figures; empty for a run without a plan.
     pub plan_hash: String,
-    /// The plan's title.
+    /// Title of the plan.
     pub title: String,
-    /// When it began, RFC 3339; empty when unknown.
+    /// Begin of the run, RFC 3339; empty when unknown.
     pub started: String,
-    /// How long it took, seconds.
+    /// Length of the run, in seconds.
     pub duration_s: f64,
     /// The commit that Godwit was built from; empty when unknown.
     pub commit: String,
     /// Cargo profile that Godwit was built with; empty when unknown.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub profile: String,
-    /// Godwit's version.
+    /// Version of Godwit.
     pub godwit: String,
-    /// The machine in words: processors, kernel, topology.
+    /// Machine in words: processors, kernel, topology.
     pub machine: String,
-    /// What rates count, e.g. `leases`.
+    /// Noun of the results that rates count, e.g. `leases`.
     pub yields: String,
-    /// One entry per server.
+    /// Figures of the servers, one entry each.
     pub servers: Vec<StoredFigure>,
-    /// What kernel and generator could do at most, per second.
+    /// Limit responder's rate per second: the most that kernel and generator could do.
     pub limit_per_s: Option<f64>,
-    /// Whether it is the baseline of its plan.
+    /// True if the run is the baseline of its plan.
     pub is_baseline: bool,
 }
 
-/// What a run found about one server.
+/// Figures of one server in a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StoredFigure {
-    /// The server.
+    /// Name of the server.
     pub server: String,
-    /// The variant that the figures are of.
+    /// Variant that the figures belong to.
     pub variant: String,
-    /// The highest rate; `None` when none was confirmed.
+    /// Highest rate, in leases per second; `None` when none was confirmed.
     pub leases_per_s: Option<f64>,
-    /// True when it is "at least".
+    /// True if the highest rate is a lower bound ("at least").
     pub is_at_least: bool,
-    /// Lower end: of the 95 % interval where there is one, else the lowest round.
+    /// Lower end of the 95 % interval if there is one, else the lowest round, in leases per second.
     pub low: Option<f64>,
-    /// Upper end, likewise.
+    /// Upper end of the 95 % interval if there is one, else the highest round, in leases per
+    /// second.
     pub high: Option<f64>,
     /// True when `low` and `high` are a 95 % interval.
     pub is_interval: bool,
     /// Leases per processor second.
     pub leases_per_cpu_s: Option<f64>,
-    /// Lower end of its 95 % interval, where there is one.
+    /// Lower end of the 95 % interval of `leases_per_cpu_s`, if there is one.
     pub cpu_low: Option<f64>,
-    /// Upper end, likewise.
+    /// Upper end of the 95 % interval of `leases_per_cpu_s`, if there is one.
     pub cpu_high: Option<f64>,
 }
 
@@ -106,11 +107,11 @@ pub struct StoredFigure {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StoredRuns {
-    /// [`STORED_SCHEMA`].
+    /// Name of the schema, [`STORED_SCHEMA`].
     pub schema: String,
     /// The runs.
     pub runs: Vec<StoredRun>,
-    /// What could not be read, a sentence each.
+    /// Errors of runs that the lab could not read, a sentence each.
     pub unreadable: Vec<String>,
 }
 
@@ -121,21 +122,21 @@ pub const TREND_SCHEMA: &str = "godwit.trend.v1";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Trend {
-    /// [`TREND_SCHEMA`].
+    /// Name of the schema, [`TREND_SCHEMA`].
     pub schema: String,
-    /// The plan's name.
+    /// Name of the plan.
     pub plan: String,
-    /// The title of the last run.
+    /// Title of the last run.
     pub title: String,
-    /// What rates count, e.g. `leases`.
+    /// Noun of the results that rates count, e.g. `leases`.
     pub yields: String,
     /// The runs.
     pub runs: Vec<StoredRun>,
 }
 
 impl Trend {
-    /// The finished runs of `plan` among `runs`; `servers` only, when some are named. `None` when
-    /// there is no such run.
+    /// Makes the trend of the finished runs of `plan` among `runs`; of `servers` only, if the list
+    /// is not empty. `None` when there is no such run.
     #[must_use]
     pub fn of(plan: &str, servers: &[String], runs: &[StoredRun]) -> Option<Self> {
         let is_meant = |run: &&StoredRun| run.plan == plan && !run.servers.is_empty();
@@ -155,7 +156,7 @@ impl Trend {
         })
     }
 
-    /// Every server, those of the last run first.
+    /// Returns every server, those of the last run first.
     #[must_use]
     pub fn servers(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
@@ -176,11 +177,11 @@ impl Trend {
     }
 }
 
-/// What a list needs of a summary; the rest of the file is passed over.
+/// Parts of a summary that a list needs; the rest of the file is skipped.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Head {
-    /// What the file calls itself.
+    /// Name of the file's schema.
     pub schema: String,
     title: String,
     started: String,
@@ -192,7 +193,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// The line of the run `id`.
+    /// Returns the line of the run `id`.
     #[must_use]
     pub fn line(self, id: &str) -> StoredRun {
         let Environment { cpus, cpu_model, kernel, topology, .. } = &self.environment;
@@ -235,14 +236,14 @@ impl StoredFigure {
 }
 
 impl StoredRun {
-    /// The figure of a server; `None` when it was not measured.
+    /// Returns the figure of a server; `None` when it was not measured.
     #[must_use]
     pub fn figure(&self, server: &str) -> Option<&StoredFigure> {
         self.servers.iter().find(|figure| figure.server == server)
     }
 
-    /// Returns true when a line of a trend may join what both found of `server`: plan, machine,
-    /// build profile and variant are the same.
+    /// Returns true when a line of a trend may join the figures of `server` in both runs: plan,
+    /// machine, build profile and variant are equal.
     #[must_use]
     pub fn is_like(&self, other: &Self, server: &str) -> bool {
         let of = |run: &Self| {
@@ -252,8 +253,9 @@ impl StoredRun {
         of(self) == of(other)
     }
 
-    /// Whether every one of `words` is part of its name, plan, title, commit or of a server's name,
-    /// whatever their case; `pinned`, `running` and `unfinished` stand for runs that are so.
+    /// Returns true if every one of `words` is part of the run's name, plan, title, commit or of a
+    /// server's name, whatever their case; `pinned`, `running` and `unfinished` match runs in that
+    /// state.
     #[must_use]
     pub fn matches(&self, words: &[String]) -> bool {
         let mut text = [&self.id, &self.plan, &self.title, &self.commit]

@@ -1,5 +1,5 @@
-//! The report in a browser: its script runs without a complaint, its charts hold the marks that
-//! the summary calls for, and a phone need not scroll sideways.
+//! The report in a browser: its script runs without a complaint, its charts have the marks that the
+//! summary requires, and a phone need not scroll sideways.
 //!
 //! Skipped where Chromium is not installed, unless `GODWIT_REQUIRE_TOOLS=1`.
 
@@ -12,7 +12,7 @@ use measure::report::{render, render_trend};
 use measure::stored::{StoredRun, Trend};
 use measure::summary::{CurvePoint, Summary};
 
-/// What a browser of `width` pixels says about the page.
+/// Observations of a browser of `width` pixels on the page.
 #[derive(Debug, serde::Deserialize)]
 struct Seen {
     scroll_width: u32,
@@ -28,7 +28,7 @@ struct Seen {
     errors: Vec<String>,
 }
 
-/// Looks at the page from a frame around it, which sees what a person would.
+/// Script that inspects the page from a frame around it, as a person would see it.
 const PROBE: &str = r##"
 const see = (page, view) => {
   const marks = {};
@@ -70,7 +70,7 @@ fn browse(browser: &Path, name: &str, html: &str) -> (BTreeMap<u32, Seen>, Strin
     (serde_json::from_str(&json).expect("the shape of Seen"), console)
 }
 
-/// The marks that each chart must show.
+/// Returns the number of marks that each chart must show.
 fn expected(summary: &Summary) -> BTreeMap<String, usize> {
     let within = |curve: &[CurvePoint], highest: Option<f64>, times: f64| {
         let most = highest.map_or(f64::INFINITY, |rate| rate * times);

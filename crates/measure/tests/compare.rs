@@ -1,4 +1,4 @@
-//! Two simulated results side by side: what their ratio is, and every reason for which they may not
+//! Two simulated results next to each other: their ratio, and every reason for which they may not
 //! be compared.
 
 use std::sync::LazyLock;
@@ -10,7 +10,7 @@ use measure::report::render_comparison;
 use measure::statistics::RatioInterval;
 use measure::summary::{RunFigure, Summary, digest};
 
-/// Godwit and Kea; Godwit does `share` of what it can.
+/// Measures Godwit and Kea; Godwit reaches `share` of its capacity.
 fn measured(seed: u64, share: f64) -> Summary {
     let mut plan = full_plan();
     plan.seed = seed;
@@ -31,7 +31,7 @@ fn side_by_side(a: &Summary, b: &Summary) -> Comparison {
     compare(("results/a", a), ("results/b", b), false)
 }
 
-/// The kinds of reasons against comparing A with B changed by `change`, and their words.
+/// Returns the kinds of reasons against comparing A with B changed by `change`, and their words.
 fn reasons(change: impl FnOnce(&mut Summary)) -> (Vec<ReasonKind>, String) {
     let mut changed = B.clone();
     change(&mut changed);
@@ -117,7 +117,7 @@ fn plans_that_decide_otherwise_are_refused_with_their_keys() {
     refused(ReasonKind::Plan, "search.deadline_s (2.0 in A, 1.0 in B)", |b| {
         b.plan.search.deadline_s = 1.0;
     });
-    // A generator whose turns are apart spares the server, too.
+    // A generator whose turns are apart saves the server work, too.
     refused(ReasonKind::Plan, "clients.turn_us (0 in A, 100 in B)", |b| {
         b.plan.clients.turn_us = 100;
     });
@@ -312,8 +312,8 @@ fn rounds_are_compared_by_welch_and_widened() {
 
 #[test]
 fn nineteen_of_twenty_intervals_of_whole_results_hold_the_truth() {
-    // Whole simulated measurements with drift, noise, dropped runs and searches that only tell rates
-    // apart so far; the truth is that Godwit became slower by a fifth.
+    // Whole simulated measurements with drift, noise, dropped runs and searches of limited
+    // resolution; the truth is that Godwit became slower by a fifth.
     let mut held = (0, 0);
     for seed in 0..10 {
         let (a, b) = (measured(2 * seed + 50, 1.0), measured(2 * seed + 51, 0.8));

@@ -1,6 +1,6 @@
-//! Every figure of every result of all shipped plans, held against the records that it is made
+//! Every figure of every result of all shipped plans, compared with the records that it is made
 //! from. The second account here reads the records as JSON and knows one rule: an exchange is
-//! carried when it is on time and not behind.
+//! carried when it is on time and not queued too long.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -57,7 +57,7 @@ fn same(found: f64, truth: f64, what: &str) {
     assert!(off <= 1e-9 * truth.abs().max(1e-9), "{what}: {found} of {truth}");
 }
 
-/// The quantile of the latencies in the histograms of some trials, microseconds.
+/// Returns the quantile of the latencies in the histograms of some trials, in microseconds.
 fn quantile(trials: &[&Value], quantile: f64) -> f64 {
     let mut entries: Vec<(u64, u64)> = Vec::new();
     for trial in trials {
@@ -77,7 +77,7 @@ fn quantile(trials: &[&Value], quantile: f64) -> f64 {
     holder.expect("it is there").0 as f64 / 1e3
 }
 
-/// The shipped plans that have trials.
+/// Returns the shipped plans that have trials.
 fn plans() -> Vec<Plan> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../plans");
     let mut names: Vec<PathBuf> = fs::read_dir(folder)
@@ -94,7 +94,7 @@ fn plans() -> Vec<Plan> {
     plans
 }
 
-/// A run of the plan with every server of the simulation, in one round or three runs.
+/// Runs the plan with every server of the simulation, in one round or three runs.
 fn measured(mut plan: Plan) -> (Vec<Trial>, Summary) {
     plan.servers = vec!["godwit".to_owned(), "kea".to_owned()];
     plan.blocks.rounds = plan.blocks.rounds.min(1);
@@ -111,7 +111,7 @@ fn measured(mut plan: Plan) -> (Vec<Trial>, Summary) {
     (lab.trials, summary)
 }
 
-/// The trials by points of the curve: at most 2 % apart.
+/// Groups the trials by points of the curve: at most 2 % apart.
 fn by_point<'t>(trials: &[&'t Value]) -> Vec<Vec<&'t Value>> {
     let rate = |trial: &Value| trial["rate_per_s"].as_f64().expect("it is there");
     let mut sorted = trials.to_vec();
@@ -197,13 +197,13 @@ fn check_result(summary: &Summary, result: &ServerResult, trials: &[Value]) {
     }
 }
 
-/// The marks of the load curve: an attribute of the markup by name.
+/// Returns the value of an attribute of a mark in the load curve's markup.
 fn attribute<'p>(mark: &'p str, name: &str) -> Option<&'p str> {
     mark.split_once(&format!("{name}=\""))?.1.split('"').next()
 }
 
-/// A mark is hollow exactly where what it stands for missed the criterion, and shows the figures of
-/// the summary.
+/// Checks that a mark is hollow exactly where its point missed the criterion, and shows the figures
+/// of the summary.
 fn check_page(summary: &Summary) {
     let page = render(summary);
     let limit = summary.plan.search.loss_percent;
@@ -237,7 +237,7 @@ fn check_page(summary: &Summary) {
     assert!(checked > 0, "{}", summary.plan.name);
 }
 
-/// List, trend, comparison and suite tell what the summary tells.
+/// Checks that list, trend, comparison and suite agree with the summary.
 fn check_elsewhere(summary: &Summary) {
     let text = serde_json::to_string(summary).expect("it is there");
     let line = serde_json::from_str::<Head>(&text).expect("it is there").line("r");

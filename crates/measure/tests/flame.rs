@@ -1,7 +1,8 @@
-//! Profiles from what perf printed to a page whose flame graphs can be searched, zoomed and set against
-//! each other in a browser.
+//! Profiles from perf's output to a page whose flame graphs can be searched, zoomed and compared
+//! with each other in a browser.
 //!
-//! The part with a browser is skipped where Chromium is not installed, unless `GODWIT_REQUIRE_TOOLS=1`.
+//! The part with a browser is skipped where Chromium is not installed, unless
+//! `GODWIT_REQUIRE_TOOLS=1`.
 
 use crate::browser;
 
@@ -25,7 +26,7 @@ fn profiles_are_in_the_summary_and_in_no_other_figure() {
     let without = digest(&run, &measured);
     assert_eq!((&with.results, &with.ratios), (&without.results, &without.ratios));
     assert_eq!(with.trials.len(), without.trials.len() + 3);
-    // Nor in the chart that is drawn from trials.
+    // The chart that is drawn from trials has no profile either.
     let chart = |summary: &Summary| {
         let page = render(summary);
         let (_, chart) = page.split_once("data-chart=\"system-load\"").expect("a chart");
@@ -43,7 +44,7 @@ fn trials_and_summaries_with_profiles_read_back_as_they_were() {
     let summary = digest(&run, &trials);
     let text = serde_json::to_string(&summary).expect("plain data");
     assert_eq!(serde_json::from_str::<Summary>(&text).expect("a summary"), summary);
-    // Names stand once: the tree is far smaller than the text that it is from.
+    // Names are stored once: the tree is far smaller than the text that it is from.
     let stacks = serde_json::to_string(&summary.profiles[0].profile.stacks).expect("plain data");
     assert!(stacks.len() < 12_000, "{} octets", stacks.len());
 }
@@ -101,11 +102,11 @@ fn profiles_in_plans_are_read_and_their_mistakes_are_placed() {
     );
 }
 
-/// What was seen after each step.
+/// Observations after each step.
 #[derive(Debug, Deserialize)]
 struct Seen {
     boxes: usize,
-    /// Of the box of `flushed`: its left and right ends, of the drawing as 1.
+    /// Left and right ends of the box of `flushed`, as shares of the drawing.
     ends: Option<(f64, f64)>,
     hits: usize,
     found: String,
@@ -206,7 +207,7 @@ fn story(browser: &std::path::Path, width: u32, page: &str) -> Story {
 }
 
 impl Story {
-    /// The step whose name begins so.
+    /// Returns the step whose name begins with `step`.
     fn at(&self, step: &str) -> &Seen {
         let found = self.steps.iter().find(|(name, _)| name.starts_with(step));
         found.unwrap_or_else(|| panic!("no step {step}")).1
@@ -214,13 +215,13 @@ impl Story {
 }
 
 impl Seen {
-    /// How wide the box is of which both ends were noted.
+    /// Returns true if the box whose ends were recorded has the width `share`.
     fn is_wide(&self, share: f64) -> bool {
         self.ends.is_some_and(|(left, right)| (right - left - share).abs() < 0.01)
     }
 }
 
-/// Share of the samples of a profile whose stack has a word.
+/// Returns the share of the samples of a profile whose stack has a word.
 fn share(summary: &Summary, profile: usize, word: &str) -> f64 {
     let stacks = &summary.profiles[profile].profile.stacks;
     let has = |position: usize| {

@@ -1,8 +1,9 @@
-//! Every page of a folder in headless Chromium, as a phone and a desk show it: nothing is cut off or lies
-//! on something else, no mark is outside its chart, no chart is empty, no figure is no number.
+//! Every page of a folder in headless Chromium, at the widths of a phone and of a desktop screen:
+//! nothing is cut off or covers something else, no mark is outside its chart, no chart is empty, no
+//! figure is no number.
 //!
-//! `cargo xtask pages FOLDER` names the folder, a lab's results for example; otherwise the pages of
-//! simulated results are looked at. Skipped where Chromium is not installed, unless
+//! `cargo xtask pages FOLDER` names the folder, a lab's results for example; otherwise the test
+//! uses the pages of simulated results. Skipped where Chromium is not installed, unless
 //! `GODWIT_REQUIRE_TOOLS=1`.
 
 use crate::browser;
@@ -16,14 +17,14 @@ use measure::report::{render, render_list, render_suite};
 use measure::stored::{StoredFigure, StoredRun, StoredRuns};
 use measure::suite::{RowResult, SuiteSummary, Verdict};
 
-/// Names the folder.
+/// Name of the environment variable for the folder.
 const FOLDER: &str = "GODWIT_PAGES";
 
 /// A page at one width.
 #[derive(Debug, serde::Deserialize)]
 struct Seen {
     charts: Vec<Chart>,
-    /// What is wrong with the page as a whole.
+    /// Faults of the page as a whole.
     faults: Vec<String>,
 }
 
@@ -87,7 +88,7 @@ const see = (page, view) => {
 };
 "##;
 
-/// What is wrong with a page, and how many charts it has.
+/// Returns the faults of a page, and the number of its charts.
 fn faults(browser: &Path, name: &str, html: &str) -> (Vec<String>, usize) {
     let (json, console) =
         browser::browse(browser, &format!("page-{name}"), html, &browser::widths::at_both(PROBE));
@@ -109,7 +110,7 @@ fn faults(browser: &Path, name: &str, html: &str) -> (Vec<String>, usize) {
     (faults, charts)
 }
 
-/// The pages below `folder`, in order.
+/// Collects the pages below `folder`, in order.
 fn pages(folder: &Path, into: &mut Vec<PathBuf>) {
     let entries = fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -202,7 +203,8 @@ fn what_is_wrong_with_a_page_is_found() {
     }
 }
 
-/// What of a table is beyond the edge of the page, and links in the browser's own color.
+/// Script that finds cells of a table beyond the edge of the page, and links in the browser's own
+/// color.
 const TABLES: &str = r##"
 const see = (page, view) => {
   const width = page.documentElement.clientWidth;

@@ -1,4 +1,5 @@
-//! The report as text: always the same bytes, nothing from elsewhere, nothing that breaks out.
+//! The report as text: always the same bytes, no external content, no text that breaks out of its
+//! element.
 //!
 //! `GODWIT_BLESS=1` writes the expected files anew, after which a person looks at the difference.
 
@@ -144,7 +145,7 @@ fn every_run_is_in_the_page_with_what_became_of_it() {
     assert!(!without.contains("data-chart=\"runs\"") && !without.contains("Tukey"));
 }
 
-/// The page's headline.
+/// Returns the page's headline.
 fn headline(summary: &Summary) -> String {
     let page = render(summary);
     let (_, from) = page.split_once("<section class=\"headline\">").expect("the section");

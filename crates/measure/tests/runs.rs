@@ -1,12 +1,12 @@
 //! Plans with runs in the simulated lab, whose truth is known: nine values, their mean without the
-//! best and the worst, and what becomes of runs that could not be finished.
+//! best and the worst, and the treatment of unfinished runs.
 
 use crate::simulated::{Lab, MODELS, Mishap, full_plan};
 use measure::plan::{DroppedRuns, Unconfirmed};
 use measure::record::{LIMIT_SERVER, Purpose, Run, Trial};
 use measure::summary::{DroppedAs, RunFigure, RunState, ServerResult, Summary, digest};
 
-/// Godwit and Kea, measured nine times.
+/// Measures Godwit and Kea nine times.
 fn measured(mishaps: &[(&'static str, u32, Mishap)]) -> (Lab, Summary) {
     let mut lab = Lab::new(full_plan());
     lab.plan.curve.fractions = Vec::new();
@@ -53,7 +53,7 @@ fn nine_values_are_kept_and_the_mean_is_of_seven() {
     assert_eq!((kept.len(), mean.values, mean.dropped, mean.freedom), (7, 9, 1, 6));
     within(mean.mean / (kept.iter().sum::<f64>() / 7.0), 1.0 - 1e-12, 1.0 + 1e-12);
     assert_eq!(godwit.leases_per_s, Some(mean.mean));
-    // What is found was met, so it lies a few percent below the capacity, which drifts by 4 %.
+    // The found rate was met, so it is a few percent below the capacity, which drifts by 4 %.
     within(mean.mean, 182_000.0 * 0.9, 182_000.0 * 1.03);
     assert!(mean.low < mean.mean && mean.mean < mean.high);
     assert!(!godwit.is_at_least);
@@ -137,7 +137,7 @@ fn a_run_never_seen_to_fail_is_a_lower_bound_or_void_as_the_plan_says() {
 
 #[test]
 fn nothing_is_better_than_the_truth() {
-    // Whatever befalls runs under the rule of lower bounds, the mean is not above the one without.
+    // Under the rule of lower bounds, the mean with any mishap is not above the one without.
     let (_, clean) = measured(&[]);
     let best = clean.results[1].leases_per_s.unwrap();
     for mishap in [Mishap::Fails, Mishap::Blinded, Mishap::Slowed(0.7)] {
@@ -187,7 +187,7 @@ fn an_interrupted_run_keeps_what_is_done_and_says_so() {
     assert_eq!(mean.mean, least, "of two the lower one, never a mean that flatters");
 }
 
-/// The first runs of a server, with the best and the worst of them marked.
+/// Access to the first runs of a server, with the best and the worst of them marked.
 trait FirstRuns {
     fn first_runs(&self, count: usize) -> Vec<RunFigure>;
 }

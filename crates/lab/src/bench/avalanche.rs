@@ -1,8 +1,8 @@
 //! All clients at once: `godwit perfdhcp --scenario avalanche` as the generator of a trial, and its
-//! report in the shape of a load record.
+//! report as a load record.
 //!
-//! Clients that are not answered send again as RFC 2131 section 4.1 says, and none gives up: what is
-//! measured is how long it takes until all have a lease. That sends leave late is the nature of it.
+//! Clients without an answer send again as RFC 2131 section 4.1 says, and none gives up: the trial
+//! measures the time until all have a lease. Repeated sends are late by design.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -13,18 +13,18 @@ use testbed::CommandLine;
 
 use crate::family::Version;
 
-/// The file with the generator's report, in the trial's folder.
+/// Name of the file with the generator's report, in the trial's folder.
 pub(super) const REPORT: &str = "avalanche.json";
-/// The generator may take so many times as long as the clients would need one after the other: those
-/// that were not heard wait longer each time.
+/// Factor by which the generator may exceed the time that the clients would need one after the
+/// other: clients without an answer wait longer each time.
 pub(super) const PATIENCE: f64 = 6.0;
 
-/// How many clients come in a trial at `rate_per_s` for `dwell_s`.
+/// Returns the number of clients in a trial at `rate_per_s` for `dwell_s`.
 fn clients((rate_per_s, dwell_s): (f64, f64)) -> u64 {
     ((rate_per_s * dwell_s) as u64).max(1)
 }
 
-/// What `godwit` is told, to leave its `report`: clients that only trial `number` has.
+/// Makes the command of `godwit` that leaves its `report`: clients that only trial `number` has.
 pub(super) fn command(
     (godwit, report): (&Path, &Path),
     version: Version,
@@ -49,8 +49,8 @@ pub(super) fn command(
         .arg(server.ip().to_string())
 }
 
-/// The generator's report as a record; `None` when there is none, or when clients were left without a
-/// lease.
+/// Converts the generator's report to a record; `None` when there is none, or when clients were
+/// left without a lease.
 pub(super) fn record(report: &str, load: (f64, f64)) -> Option<LoadRecord> {
     let report: Value = serde_json::from_str(report).ok()?;
     let number = |key: &str| report[key].as_u64().unwrap_or_default();

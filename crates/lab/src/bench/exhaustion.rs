@@ -1,5 +1,5 @@
-//! Pools that run out in the middle of a trial: the server begins it without leases and with as many
-//! addresses as clients take until then.
+//! Pools that run out in the middle of a trial: the server begins the trial without leases and with
+//! as many addresses as clients take until then.
 
 use measure::record::Exhaustion;
 
@@ -7,14 +7,14 @@ use super::ProcessBench;
 use crate::error::LabError;
 use crate::runner::Request;
 
-/// Intervals by which the generator counts in long trials, seconds.
+/// Interval of the generator's counts in long trials, in seconds.
 pub(super) const INTERVAL_S: &str = "1";
-/// Trials are told second by second when they last so long, seconds.
+/// Least length of a trial that is recorded second by second, in seconds.
 pub(super) const LONG_S: f64 = 10.0;
 
 impl ProcessBench<'_> {
-    /// Starts the server that `request` is for anew, without leases and with a pool that runs out when
-    /// the plan wants it.
+    /// Starts the server of `request` anew, without leases and with a pool that runs out at the
+    /// plan's time.
     pub(super) fn give_short_pool(&mut self, request: &Request) -> Result<Exhaustion, LabError> {
         let (rate_per_s, dwell_s) = (request.rate_per_s, request.dwell_s);
         let wanted = self.plan.exhaustion.pool_size(rate_per_s, dwell_s);

@@ -1,4 +1,4 @@
-//! Ending servers with their leases looked for, and starting them anew without any.
+//! End of servers with a check of their leases, and their start without leases.
 //!
 //! A run must not inherit the leases of the one before: a server is slower the fuller its pool, and
 //! the ninth run would measure another server than the first.
@@ -14,13 +14,13 @@ use crate::error::LabError;
 use crate::leases::{self, Verified};
 
 impl ProcessBench<'_> {
-    /// Ends the server at `position` in peace and looks for every lease given in its file; lists and
-    /// lease files are removed unless something is missing.
+    /// Ends the server at `position` in order and looks for every assigned lease in its file;
+    /// removes lists and lease files unless a lease is missing.
     fn end_server(&mut self, position: usize) {
         if self.services[position].started.is_none() {
             return;
         }
-        // A lease that has ended leaves its address to others.
+        // A lease that has ended leaves its address to other clients.
         let is_one_owner_due =
             self.origin.elapsed().as_secs_f64() < f64::from(self.plan.server.lease_time_s);
         let label = self.services[position].subject.label();
@@ -28,7 +28,7 @@ impl ProcessBench<'_> {
         for half in self.halves(position) {
             self.stop_server(half);
         }
-        // Made for the run, and large.
+        // The file was made for the run, and is large.
         let reservations = self.services[position].folder.join(features::RESERVATIONS_FILE);
         let _ = std::fs::remove_file(reservations);
         let lists = std::mem::take(&mut self.services[position].lists);
@@ -55,8 +55,8 @@ impl ProcessBench<'_> {
         }
     }
 
-    /// Ends all servers; what was found of the leases of each, all its runs together, and what kept
-    /// the lab from looking.
+    /// Ends all servers; returns the verified leases of each, all its runs together, and the
+    /// problems that prevented a check.
     pub fn end_servers(&mut self) -> (Vec<Verified>, Vec<String>) {
         for position in 0..self.subjects {
             self.end_server(position);
@@ -105,7 +105,8 @@ impl ProcessBench<'_> {
     }
 }
 
-/// Lease files of a run that someone will want to look at make room for those of the next.
+/// Renames the lease files of a run with missing leases, so that they are kept when the next run
+/// writes its own.
 fn set_aside(files: &[PathBuf], service: &Service) {
     let generation = service.started.as_ref().map_or(0, |started| started.generation);
     for file in files {

@@ -13,24 +13,26 @@ use crate::driver::features;
 use crate::family::Version;
 use crate::runner::Request;
 
-/// The file with the generator's record, in the trial's folder.
+/// Name of the file with the generator's record, in the trial's folder.
 pub(super) const RECORD: &str = "load.json";
-/// The file with the leases that clients were given.
+/// Name of the file with the leases that clients got.
 pub(super) const LIST: &str = "leases.csv";
 
-/// Which part of the load a generator has.
+/// Part of the load that one generator has.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct From {
-    /// Where it is; for DHCP it plays the relay there.
+    /// Address of the generator; for DHCP it acts as the relay there.
     pub(super) relay: SocketAddr,
-    /// Clients that are left to others before its own.
+    /// Number of clients that come before its own and belong to other generators.
     pub(super) skipped: u32,
-    /// When it begins, on its own clock; as soon as it is ready when it is alone.
+    /// Begin of the load on the generator's own clock, in nanoseconds; `None` when it is alone and
+    /// begins as soon as it is ready.
     pub(super) begin_at_ns: Option<u64>,
 }
 
 impl ProcessBench<'_> {
-    /// The generator's command line, and the file for its leases where they will be verified.
+    /// Makes the generator's command line, and the path of the file for its leases if they will be
+    /// verified.
     pub(super) fn generator(
         &self,
         request: &Request,
@@ -84,18 +86,20 @@ impl ProcessBench<'_> {
             command = command.args(["--leases", &path.to_string_lossy()]);
             list = Some(path);
         }
-        // On another machine its own processor is chosen there.
+        // The processor of a generator on another machine is chosen there.
         let cpu = cpu.filter(|_| !self.has_far_generators());
         (service.topology.command(Side::Client, cpu, command), list)
     }
 
-    /// How long late answers are waited for, which are in the latencies: as long as the deadline, 1
-    /// s at most. Late and lost are one for the criterion, so a search does not wait for them.
+    /// Returns the time for which the generator waits for late answers, in seconds, so that they
+    /// are in the latencies: the deadline, 1 s at most. The criterion treats late and lost alike,
+    /// so a search does not wait for them.
     fn drain_s(&self, request: &Request) -> f64 {
         if request.purpose == Purpose::Search { 0.0 } else { self.plan.search.deadline_s.min(1.0) }
     }
 
-    /// Intervals by which the generator counts in this trial, seconds; `None` where nobody looks.
+    /// Returns the interval of the generator's counts in this trial, in seconds; `None` when they
+    /// are not used.
     fn timeline_of(&self, request: &Request) -> Option<&'static str> {
         if request.purpose.ends_database() {
             return Some(restart::INTERVAL_S);
@@ -106,7 +110,7 @@ impl ProcessBench<'_> {
         (is_told && self.family.protocol.is_dhcp()).then_some(exhaustion::INTERVAL_S)
     }
 
-    /// Whole exchanges of clients that the server has not seen.
+    /// Makes a load of whole exchanges of clients that the server has not seen.
     fn dhcp_load(
         &self,
         command: CommandLine,
@@ -117,7 +121,7 @@ impl ProcessBench<'_> {
         let (first_client, _) = service.terms.next_clients(service.next_client, request);
         let first_client = first_client + from.skipped;
         let exhausts = request.purpose == Purpose::Exhaustion;
-        // 0: nobody comes twice, to be given again what he has.
+        // With 0 no client comes twice and gets its address again.
         let clients = if exhausts { 0 } else { service.terms.clients };
         let mut command = command
             .args(["load", self.family.protocol.name()])
@@ -152,7 +156,7 @@ impl ProcessBench<'_> {
         if service.subject.is_limit() { command.arg("--echo") } else { command }
     }
 
-    /// The one query, over and over.
+    /// Makes a load of one query, repeated.
     fn dns_load(&self, command: CommandLine, service: &Service, from: From) -> CommandLine {
         let dns = self.plan.dns;
         let command = command
@@ -164,10 +168,10 @@ impl ProcessBench<'_> {
         if dns.segmentation { command.arg("--segmentation") } else { command }
     }
 
-    /// The words that have messages leave as frames, where that is wanted and can be.
+    /// Returns the words that make messages leave as frames, if that is wanted and possible.
     fn frame_words(&self, service: &Service) -> Vec<String> {
         match &service.topology {
-            // Of two servers each has a thread, and the interface one queue only.
+            // Each of two servers has a thread, and the interface one queue only.
             Topology::Namespaces { client_interface, server_mac, .. }
                 if self.sends_frames && service.partner.is_none() =>
             {
@@ -179,7 +183,7 @@ impl ProcessBench<'_> {
         }
     }
 
-    /// The words that send half of the load to the second server, where there is one.
+    /// Returns the words that send half of the load to the second server, if there is one.
     fn second_server(&self, service: &Service) -> Vec<String> {
         let Some(partner) = service.partner else { return Vec::new() };
         let address = self.services[partner].address.to_string();

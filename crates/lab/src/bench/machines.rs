@@ -1,4 +1,5 @@
-//! What a trial has on other machines: the server's process, the generators', and the samples of both.
+//! Parts of a trial on other machines: the server's process, the generators' processes, and the
+//! samples of both.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,21 +16,22 @@ use crate::folder;
 use crate::hosts::{GENERATOR_CPUS, Origin, Stream, joined};
 use crate::runner::Request;
 
-/// From the start of generators on other machines until they begin together: SSH, and what they allocate.
+/// Time from the start of generators on other machines until they begin together, in nanoseconds:
+/// SSH and their memory allocation take it.
 const LEAD_NS: u64 = 1_500 * NS_PER_MS;
 
 /// One generator of a trial.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) command: CommandLine,
-    /// Where its files are.
+    /// Folder of the generator's files.
     pub(super) folder: PathBuf,
-    /// The list of its leases, where there will be one.
+    /// Path of the list of its leases, if there will be one.
     pub(super) list: Option<PathBuf>,
 }
 
 impl Part {
-    /// What it wrote, when that can be read.
+    /// Returns the generator's record, if it can be read.
     pub(super) fn record(&self) -> Option<LoadRecord> {
         let text = std::fs::read_to_string(self.folder.join(RECORD)).ok()?;
         serde_json::from_str(&text).ok()
@@ -37,18 +39,18 @@ impl Part {
 }
 
 impl ProcessBench<'_> {
-    /// Whether the servers are on another machine.
+    /// Returns true if the servers are on another machine.
     pub(super) fn has_far_server(&self) -> bool {
         self.machines.is_some()
     }
 
-    /// Whether other machines send.
+    /// Returns true if the generators are on other machines.
     pub(super) fn has_far_generators(&self) -> bool {
         self.machines.as_ref().is_some_and(|machines| !machines.generators.is_empty())
     }
 
-    /// The command that starts the server at `position` with `command`, whose files in `folder` are brought
-    /// to its machine when that is another one.
+    /// Returns the command that starts the server at `position` with `command`. If the server is on
+    /// another machine, its files in `folder` are copied there.
     pub(super) fn at_its_machine(
         &mut self,
         position: usize,
@@ -63,7 +65,7 @@ impl ProcessBench<'_> {
         machines.server.command((Side::Server, address, cpu), interval_ms, folder, command)
     }
 
-    /// Ends the server at `position` in peace; its files are here afterwards.
+    /// Ends the server at `position` in order and copies its files to this machine.
     pub(super) fn stop_server(&mut self, position: usize) {
         let service = &mut self.services[position];
         service.stop();
@@ -73,7 +75,8 @@ impl ProcessBench<'_> {
         }
     }
 
-    /// The generators of a trial: one here, or one on each machine that sends, with an equal part each.
+    /// Returns the generators of a trial: one on this machine, or one on each generator machine,
+    /// with an equal part each.
     pub(super) fn parts(
         &self,
         request: &Request,
@@ -121,12 +124,12 @@ impl ProcessBench<'_> {
         Ok(processes)
     }
 
-    /// How much longer a trial takes until its generators begin.
+    /// Returns the time by which a trial is longer until its generators begin.
     pub(super) fn lead(&self) -> Duration {
         Duration::from_nanos(if self.has_far_generators() { LEAD_NS } else { 0 })
     }
 
-    /// Brings here what the generators wrote, and puts it together in `folder`.
+    /// Copies the generators' files to this machine, and merges their records in `folder`.
     pub(super) fn collect(&mut self, parts: &[Part], folder: &Path) -> Result<(), LabError> {
         let Some(machines) = &mut self.machines else { return Ok(()) };
         if machines.generators.is_empty() {
@@ -142,7 +145,7 @@ impl ProcessBench<'_> {
         }
     }
 
-    /// `own`, the samples of this machine, with those of the others.
+    /// Merges `own`, the samples of this machine, with those of the others.
     pub(super) fn with_far_samples(
         &mut self,
         own: Vec<Sample>,
@@ -154,13 +157,13 @@ impl ProcessBench<'_> {
         let mut far = Vec::new();
         for ((host, _), (part, number)) in machines.generators.iter().zip(parts.iter().zip(1..)) {
             let path = part.folder.join("generator.out");
-            // All of it: it was written for this trial.
+            // The whole file counts: it was written for this trial.
             let mut samples =
                 Stream::default().samples(&path, (origin, host.clock()), (times_s.0, 0.0));
             renumber(&mut samples, number * GENERATOR_CPUS);
             far.push(samples);
         }
-        // Where others send, this machine has no part.
+        // If other machines send, this machine has no part.
         if machines.generators.is_empty() {
             let mut own = own;
             renumber(&mut own, GENERATOR_CPUS);
@@ -173,7 +176,8 @@ impl ProcessBench<'_> {
         joined(service.stream.samples(&path, (origin, clock), times_s), &far)
     }
 
-    /// The processors that the servers and the generators were given, as they are numbered in samples.
+    /// Returns the processors that the servers and the generators were given, by their numbers in
+    /// samples.
     pub(super) fn numbered_cpus(&self, has_server: bool) -> (Vec<u32>, Vec<u32>) {
         let server = if has_server { vec![self.processors.server as u32] } else { Vec::new() };
         let generators = match &self.machines {
@@ -191,7 +195,7 @@ impl ProcessBench<'_> {
     }
 }
 
-/// Processors of another machine get numbers of their own.
+/// Gives processors of another machine numbers of their own.
 fn renumber(samples: &mut [Sample], first: u32) {
     for of in samples.iter_mut().flat_map(|sample| &mut sample.cpus) {
         of.cpu += first;

@@ -1,4 +1,5 @@
-//! Trials with real processes: servers that run side by side, a generator per trial, samples of both.
+//! Trials with real processes: servers that run in parallel, a generator per trial, samples of
+//! both.
 
 mod avalanche;
 mod exhaustion;
@@ -51,63 +52,63 @@ use profile::Profiler;
 use restart::DatabaseRestart;
 use service::{Service, last_words};
 
-/// What a generator may take beyond its trial and the deadline before it is given up.
+/// Time that a generator may take beyond its trial and the deadline before the lab gives it up.
 const GENERATOR_GRACE: Duration = Duration::from_secs(15);
 
-/// Processors: which side has which.
+/// Processors of both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Processors {
     pub(crate) server: usize,
     pub(crate) generator: usize,
 }
 
-/// What was done while the generator ran.
+/// Events recorded while the generator ran.
 #[derive(Debug, Default)]
 struct Meanwhile {
     restart: Option<DatabaseRestart>,
     samples: Option<Samples>,
 }
 
-/// The bench with its servers running. Dropping it ends them and removes what was built.
+/// Bench with its running servers. Dropping it ends them and removes everything that was built.
 #[derive(Debug)]
 pub struct ProcessBench<'a> {
     plan: &'a Plan,
     /// Time that the run takes, as it was announced.
     time: &'a RunTime,
-    /// The result folder.
+    /// Result folder.
     folder: PathBuf,
     godwit: PathBuf,
     processors: Processors,
-    /// Keeps the lab off the server's processor.
+    /// Guard that keeps the lab off the server's processor.
     _pinned: Option<PinnedSelf>,
     family: Family,
-    /// Where the generator is; for DHCP it plays the relay there.
+    /// Address of the generator; for DHCP it acts as the relay there.
     relay: SocketAddr,
-    /// The address by which DHCP servers tell the subnet of what comes from there.
+    /// Address by which DHCP servers choose the subnet of messages from the relay.
     link: IpAddr,
     topology: Topology,
-    /// Messages may leave as frames of the generator's interface.
+    /// True if messages may leave as frames of the generator's interface.
     sends_frames: bool,
-    // Servers end before the register takes their namespaces away.
+    // Servers end before the register removes their namespaces.
     services: Vec<Service>,
-    /// How many services are subjects; those after them are second servers of subjects.
+    /// Number of services that are subjects; those after them are second servers of subjects.
     subjects: usize,
-    /// What stands between servers and databases that are further away.
+    /// Processes that delay connections between servers and databases that are further away.
     distances: Vec<ChildProcess>,
     databases: Vec<Database>,
     flushes: Vec<FlushCost>,
     starts: Vec<Start>,
     profiler: Profiler,
-    /// The machines that have a part, where that are others than this one.
+    /// Machines that the measurement uses, if other than this one.
     machines: Option<Machines>,
     run: Run,
     origin: Instant,
     stop: &'a AtomicBool,
     progress: &'a mut Progress,
     warnings: Vec<String>,
-    /// What was found of the leases of servers that were ended.
+    /// Verified leases of servers that were ended.
     verified: Vec<Verified>,
-    /// What kept the lab from looking.
+    /// Problems that prevented a check of leases.
     problems: Vec<String>,
 }
 
@@ -173,8 +174,8 @@ impl Bench for ProcessBench<'_> {
 }
 
 impl ProcessBench<'_> {
-    /// One trial, from starting the generator to its record on the disk; `before` has what is known
-    /// of it already.
+    /// Runs one trial, from starting the generator to its record on the disk; `before` has the data
+    /// known in advance.
     fn measure(&mut self, request: &Request, before: Trial) -> Result<Trial, LabError> {
         let file_name = self.services[request.subject].subject.file_name();
         let name = format!("{:03}-{file_name}", request.number);
@@ -244,7 +245,7 @@ impl ProcessBench<'_> {
         Ok(trial)
     }
 
-    /// Begins to read what the machine says of itself and, where it is the lab's, of `service`.
+    /// Begins to sample the machine and, if the lab runs it, the process of `service`.
     fn sampler(&self, service: &Service) -> Sampler {
         let server = service.pid().map(|pid| Target {
             helpers: self.helpers(service),
@@ -260,7 +261,8 @@ impl ProcessBench<'_> {
         )
     }
 
-    /// The processes that work for `service` beside its own: its database, and the second server.
+    /// Returns the processes that work for `service` in addition to its own: its database, and the
+    /// second server.
     fn helpers(&self, service: &Service) -> Vec<u32> {
         let engine = driver::engine(service.subject.store);
         let database = engine.and_then(|engine| {
@@ -271,7 +273,7 @@ impl ProcessBench<'_> {
         database.into_iter().chain(partner).collect()
     }
 
-    /// `before` with what is asked for.
+    /// Returns `before` with the data of the request.
     fn heading(&self, request: &Request, seed: u64, before: Trial) -> Trial {
         let subject = &self.services[request.subject].subject;
         Trial {
@@ -301,7 +303,7 @@ impl ProcessBench<'_> {
         servers.chain(generators).collect()
     }
 
-    /// Waits until the generators have ended. Where that is what the trial is for, ends and starts the
+    /// Waits until the generators have ended. If that is the trial's purpose, ends and starts the
     /// server's database meanwhile, or lets `recording` take samples.
     fn wait_for_generators(
         &mut self,
@@ -343,12 +345,12 @@ impl ProcessBench<'_> {
         Ok((wait(until)?, meanwhile))
     }
 
-    /// The servers that a subject is: one, or two on the same database.
+    /// Returns the servers of a subject: one, or two on the same database.
     fn halves(&self, position: usize) -> Vec<usize> {
         [position].into_iter().chain(self.services[position].partner).collect()
     }
 
-    /// What the generator wrote; `None` when it failed in a way that may pass.
+    /// Returns the generator's record; `None` when it failed in a way that may be temporary.
     fn record_of(
         &self,
         request: &Request,
@@ -369,7 +371,8 @@ impl ProcessBench<'_> {
             return Ok(record);
         }
         match ended {
-            // It refused its arguments or its surroundings: the next one would do the same.
+            // The generator refused its arguments or its environment: the next one would do the
+            // same.
             Some(status) if status.code().is_some_and(|code| code == 1 || code == 2) => {
                 let words: Vec<String> =
                     processes.iter().map(|process| last_words(process, status)).collect();
@@ -379,7 +382,7 @@ impl ProcessBench<'_> {
         }
     }
 
-    /// What there is to say of a server that has ended or does not come back.
+    /// Describes a server that has ended or does not come back.
     fn gone(&mut self, subject: usize) -> Ran {
         let service = &mut self.services[subject];
         let label = service.subject.label();
@@ -392,7 +395,7 @@ impl ProcessBench<'_> {
         Ran::ServerGone(how)
     }
 
-    /// Paths of the files in `folder`, relative to the result folder.
+    /// Returns the paths of the files in `folder`, relative to the result folder.
     fn files_in(&self, folder: &Path) -> Vec<String> {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         let mut files: Vec<String> = entries
@@ -411,7 +414,7 @@ impl ProcessBench<'_> {
         files
     }
 
-    /// What there is to say about the set-up, and about waiting for servers.
+    /// Returns the warnings about the set-up, and about waiting for servers.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let waits = self.services.iter().filter_map(|s| s.waits.words(&s.subject.label()));
@@ -419,20 +422,20 @@ impl ProcessBench<'_> {
         self.warnings.iter().cloned().chain(waits).chain(polls).collect()
     }
 
-    /// How long servers took to start for the first time.
+    /// Returns the times that servers took to start for the first time.
     #[must_use]
     pub fn starts(&self) -> Vec<Start> {
         self.starts.clone()
     }
 
-    /// Versions of the servers by label.
+    /// Returns the versions of the servers by label.
     #[must_use]
     pub fn versions(&self) -> BTreeMap<String, String> {
         let known = self.services.iter().filter(|service| !service.version().is_empty());
         known.map(|service| (service.subject.label(), service.version().to_owned())).collect()
     }
 
-    /// `veth`, `loopback` or `network`.
+    /// Returns the topology's name: `veth`, `loopback` or `network`.
     #[must_use]
     pub fn topology_name(&self) -> &'static str {
         match self.topology {
@@ -442,7 +445,7 @@ impl ProcessBench<'_> {
         }
     }
 
-    /// The result folder stays; everything else that was built is removed.
+    /// Keeps the result folder and removes everything else that was built.
     ///
     /// # Errors
     /// Something could not be removed.
@@ -454,7 +457,7 @@ impl ProcessBench<'_> {
     }
 }
 
-/// A share as percent, with the digits that small limits on losses need.
+/// Formats a share as percent, with the digits that small limits on losses need.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent > 0.0 && percent < 1.0 { format!("{percent:.3}") } else { format!("{percent:.1}") }
@@ -472,7 +475,7 @@ fn step_words(request: &Request) -> String {
     }
 }
 
-/// A rate with its thousands apart.
+/// Formats a rate with separators of thousands.
 pub(crate) fn grouped(rate: f64) -> String {
     let digits = format!("{rate:.0}");
     let mut text = String::new();

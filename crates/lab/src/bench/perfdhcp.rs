@@ -1,9 +1,9 @@
-//! Debian's perfdhcp as the generator of a line: its command line, and its report in the shape of
-//! Godwit's own records, so that both generators are judged by the same rules.
+//! Debian's perfdhcp as the generator of a line: its command line, and its report as a record of
+//! Godwit's own form, so that both generators are judged by the same rules.
 //!
-//! What it cannot tell stays 0: latencies from when exchanges were due, drops at its own socket.
-//! Exchanges that it never began are counted as sent late, which makes a trial void beyond what it can
-//! send, as it does for Godwit's generator.
+//! Values that perfdhcp does not report stay 0: latencies from due times, drops at its own socket.
+//! Exchanges that it never began count as sent late, which makes a trial void beyond the rate that
+//! it can send, as with Godwit's generator.
 
 use std::net::SocketAddr;
 
@@ -12,15 +12,15 @@ use testbed::CommandLine;
 
 use crate::driver::PERFDHCP;
 
-/// What it waits for answers at the end, microseconds: what comes later counts as lost.
+/// Time that perfdhcp waits for answers at the end, in microseconds: later answers count as lost.
 const WAIT_US: &str = "300000";
 
-/// Seconds that a trial of `dwell_s` lasts: it takes whole ones only.
+/// Returns the seconds that a trial of `dwell_s` lasts: perfdhcp takes whole seconds only.
 pub(crate) fn dwell_s(dwell_s: f64) -> f64 {
     dwell_s.ceil().max(1.0)
 }
 
-/// What it is told: whole exchanges of clients that only trial `number` has.
+/// Makes the command line: whole exchanges of clients that only trial `number` has.
 pub(super) fn command(
     (relay, server): (SocketAddr, SocketAddr),
     (rate_per_s, dwell_s): (f64, f64),
@@ -38,13 +38,13 @@ pub(super) fn command(
         .arg(server.ip().to_string())
 }
 
-/// Its report as a record, of a trial at `rate_per_s` for `dwell_s` as it was told; `None` when there
-/// is no report.
+/// Converts perfdhcp's report to a record, for a trial at `rate_per_s` for `dwell_s` as on its
+/// command line; `None` when there is no report.
 pub(super) fn record(report: &str, rate_per_s: f64, dwell_s: f64) -> Option<LoadRecord> {
     let first = counts(report, "DISCOVER-OFFER")?;
     let second = counts(report, "REQUEST-ACK")?;
     let due = ((rate_per_s.round() * dwell_s) as u64).max(first.sent);
-    // It stops at the whole second, a message early or late: that is no lateness.
+    // perfdhcp stops at the whole second, a message early or late: that is no lateness.
     let late_sends = (due - first.sent).saturating_sub(due / 1_000 + 1);
     let due = if late_sends == 0 { first.sent } else { due };
     let on_time = second.received.min(due);
@@ -78,7 +78,7 @@ pub(super) fn record(report: &str, rate_per_s: f64, dwell_s: f64) -> Option<Load
     })
 }
 
-/// What it counted of one exchange.
+/// Counts of one exchange in perfdhcp's report.
 struct Counts {
     sent: u64,
     received: u64,

@@ -1,5 +1,6 @@
-//! Somebody who asks a server for all of its statistics ten times a second while it is loaded, as
-//! monitoring does, over one HTTP connection. The thread has the lab's processor, not the server's.
+//! A client that requests all of a server's statistics ten times a second while the server is
+//! loaded, as monitoring does, over one HTTP connection. The thread has the lab's processor, not
+//! the server's.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -13,27 +14,27 @@ use testbed::Topology;
 
 use crate::error::LabError;
 
-/// Time from one question to the next.
+/// Time from one request to the next.
 const EVERY: Duration = Duration::from_millis(100);
-/// How long an answer may take.
+/// Longest time that an answer may take.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The question.
+/// Request that the client sends.
 const QUESTION: &str = r#"{"command":"statistic-get-all"}"#;
-/// What an answer that tells what was asked for has at either end, spaces left out.
+/// Text at either end of a successful answer, spaces left out.
 const SUCCESS: &[u8] = br#""result":0"#;
-/// How far its ends reach.
+/// Number of bytes at either end in which that text is searched.
 const ENDS_BYTES: usize = 64;
 
-/// The thread that asks; it ends when it is told to, after the answer that it waits for.
+/// Thread that sends the requests; after `finish` it ends with the answer that it waits for.
 #[derive(Debug)]
 pub(super) struct Poller {
     thread: JoinHandle<Result<Polls, LabError>>,
-    /// Dropped to end it.
+    /// Sender whose drop ends the thread.
     going: Sender<()>,
 }
 
 impl Poller {
-    /// Begins to ask the server at `address`, from where its generator is.
+    /// Begins to send requests to the server at `address`, from the generator's namespace.
     pub(super) fn start(topology: &Topology, address: SocketAddr) -> Self {
         let (going, gone) = channel();
         let namespace = match topology {
@@ -50,17 +51,17 @@ impl Poller {
         Self { thread, going }
     }
 
-    /// Ends it; what it was told.
+    /// Ends the thread and returns its counts.
     ///
     /// # Errors
-    /// It could not go to where the generator is.
+    /// The thread could not enter the generator's namespace.
     pub(super) fn finish(self) -> Result<Polls, LabError> {
         drop(self.going);
         self.thread.join().expect("the thread does not panic")
     }
 }
 
-/// What there is to say of the answers to all questions to the server `label`.
+/// Describes the answers to all requests to the server `label`.
 pub(super) fn words(polls: Polls, label: &str) -> Option<String> {
     let Polls { due, answered, octets, longest_s } = polls;
     let each_mb = octets as f64 / 1e6 / answered.max(1) as f64;
@@ -72,7 +73,7 @@ pub(super) fn words(polls: Polls, label: &str) -> Option<String> {
     })
 }
 
-/// Asks at `address` until `gone`. A question without an answer is one that was due.
+/// Sends requests to `address` until `gone`. A request without an answer counts as due.
 fn poll(address: SocketAddr, gone: &Receiver<()>) -> Polls {
     let (began, mut polls, mut connection) = (Instant::now(), Polls::default(), None);
     let mut due = began;
@@ -91,7 +92,7 @@ fn poll(address: SocketAddr, gone: &Receiver<()>) -> Polls {
             polls.longest_s = polls.longest_s.max(asked.elapsed().as_secs_f64());
             connection = Some(stream);
         }
-        // One at a time: what could not be asked in time is not asked twice as often later.
+        // One request at a time: a request that was late is not made up for later.
         due = (due + EVERY).max(Instant::now());
     }
     polls.due = 1 + (began.elapsed().as_nanos() / EVERY.as_nanos()) as u64;
@@ -105,7 +106,7 @@ fn connect(address: SocketAddr) -> io::Result<BufReader<TcpStream>> {
     Ok(BufReader::with_capacity(1 << 20, stream))
 }
 
-/// Asks once; the octets of the answer.
+/// Sends one request; returns the bytes of the answer.
 fn ask(address: SocketAddr, stream: &mut BufReader<TcpStream>) -> io::Result<u64> {
     let head = format!(
         "POST / HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
@@ -150,8 +151,8 @@ mod tests {
 
     use super::*;
 
-    /// Answers as many questions as there are `answers`, each over a connection of its own behind one that
-    /// was no success, closes the connection where one is empty, and ends `going` afterwards.
+    /// Answers as many requests as there are `answers`, each over a new connection after an answer
+    /// without success, closes the connection if an answer is empty, and ends `going` afterwards.
     fn serve(listener: &TcpListener, answers: &[&str], going: Sender<()>) {
         let mut connection = None;
         for answer in answers {
@@ -167,7 +168,7 @@ mod tests {
                 let length = answer.len();
                 let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n");
                 stream.get_mut().write_all((head + answer).as_bytes()).unwrap();
-                // Who was told something else connects anew.
+                // A client that got another answer connects anew.
                 connection = answer.contains(r#""result": 0"#).then_some(stream);
             }
         }

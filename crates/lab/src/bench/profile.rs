@@ -1,5 +1,6 @@
-//! Trials in which a server is profiled: constant load, and `perf` on all processes of the server while
-//! it lasts. What is missing for that is said once, and the run goes on without.
+//! Trials in which a server is profiled: constant load, and `perf` on all processes of the server
+//! while it lasts. If a requirement is missing, the lab warns once, and the run continues without
+//! profiles.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,22 +14,23 @@ use super::ProcessBench;
 use crate::profiler::{Perf, Recording, Samples};
 use crate::runner::Request;
 
-/// From the start of the generator until samples are taken, so that it is at its rate by then.
+/// Time from the start of the generator until samples are taken, so that it has reached its rate by
+/// then.
 pub(super) const LEAD: Duration = Duration::from_millis(500);
-/// Raw samples of a trial, until they are read.
+/// Name of the file with a trial's raw samples, until they are read.
 const DATA: &str = "perf.data";
 
-/// Whether servers can be profiled.
+/// State of profiling.
 #[derive(Debug)]
 pub(super) enum Profiler {
-    /// The plan has no profiles, or what is missing was said.
+    /// Profiling is off: the plan has no profiles, or the lab has warned of a missing requirement.
     Off,
-    /// As far as is known.
+    /// Profiling is possible, as far as is known.
     On(Perf),
 }
 
 impl Profiler {
-    /// What the plan needs; the sentence for the report where it is not there.
+    /// Checks the plan's requirements; adds a warning for the report if one is missing.
     pub(super) fn of(plan: &ProfilePlan, warnings: &mut Vec<String>) -> Self {
         if plan.fractions.is_empty() {
             return Self::Off;
@@ -49,8 +51,9 @@ fn without(why: &str) -> String {
 }
 
 impl ProcessBench<'_> {
-    /// `perf` on the server of `request`, not taking samples yet; `None` when that is not what the trial
-    /// is for, or when it cannot be, which is said once for all servers.
+    /// Returns `perf` on the server of `request`, not taking samples yet; `None` when the trial has
+    /// another purpose, or when profiling is impossible, of which the lab warns once for all
+    /// servers.
     pub(super) fn attach(&mut self, request: &Request, folder: &Path) -> Option<Recording> {
         if request.purpose != Purpose::Profile {
             return None;
@@ -67,13 +70,14 @@ impl ProcessBench<'_> {
         self.noted(attached)
     }
 
-    /// Functions and counts of what was sampled.
+    /// Reads functions and counts from the samples.
     pub(super) fn read(&mut self, samples: Option<Samples>) -> Option<Profile> {
         let profile = samples?.read();
         self.noted(profile)
     }
 
-    /// What came of it. The first failure is told; nothing is tried after it.
+    /// Returns the value of a success. The first failure is reported as a warning and turns
+    /// profiling off.
     pub(super) fn noted<T>(&mut self, came: Result<T, String>) -> Option<T> {
         came.map_err(|why| {
             self.warnings.push(without(&why));

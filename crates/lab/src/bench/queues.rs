@@ -1,9 +1,9 @@
-//! Where messages wait: the receive buffers of servers' sockets and the queueing disciplines of the link,
-//! set as a plan's lines want them and read as they really are.
+//! Queues in which messages wait: the receive buffers of servers' sockets and the queueing
+//! disciplines of the link, set as a plan's lines require and read as they really are.
 //!
-//! `net.core.rmem_default` is the whole machine's and cannot be written in a namespace. So a server that
-//! has no setting for its receive buffer is given it from outside, socket by socket, and nothing else of
-//! the machine changes.
+//! `net.core.rmem_default` applies to the whole machine and cannot be written in a namespace. So a
+//! server that has no setting for its receive buffer gets it from outside, socket by socket, and
+//! nothing else of the machine changes.
 
 use std::path::Path;
 
@@ -19,8 +19,8 @@ use super::service::Service;
 use crate::error::LabError;
 
 impl ProcessBench<'_> {
-    /// Gives the sockets of the server at `position`, and the link, the queues of its line; what they are
-    /// before a trial. `None` in plans that are not about that.
+    /// Sets the queues of the server's line at its sockets and at the link; returns the queues
+    /// before a trial. `None` in plans that are not about queues.
     pub(super) fn set_queues(&mut self, position: usize) -> Result<Option<Queues>, LabError> {
         if !self.plan.is_about_queues() {
             return Ok(None);
@@ -44,7 +44,7 @@ impl ProcessBench<'_> {
         Ok(Some(queues))
     }
 
-    /// What the queues of the server at `position` were in a trial before which they were `before`.
+    /// Returns the queues of the server at `position` in a trial, given the queues `before` it.
     pub(super) fn queues_since(
         &self,
         position: usize,
@@ -84,7 +84,8 @@ impl ProcessBench<'_> {
         Ok(queues)
     }
 
-    /// Says once for each server when its sockets have another buffer than its line is named after.
+    /// Warns once for each server when its sockets have another buffer than its line is named
+    /// after.
     fn note_other_buffer(&mut self, position: usize, queues: &Queues) {
         let subject = &self.services[position].subject;
         let Some(wanted) = subject.feature.receive_buffer_bytes().map(u64::from) else { return };
@@ -108,7 +109,8 @@ impl ProcessBench<'_> {
     }
 }
 
-/// The sockets at which the server of `service` takes messages, as far as they may be had.
+/// Returns the sockets at which the server of `service` receives messages, as far as they are
+/// accessible.
 fn sockets_of(service: &Service) -> Vec<UdpSocket> {
     let Some(server) = service.pid() else { return Vec::new() };
     let table = if service.address.is_ipv6() { "udp6" } else { "udp" };
@@ -129,7 +131,7 @@ fn sockets_of(service: &Service) -> Vec<UdpSocket> {
     found
 }
 
-/// One of the lines that `tc -s -j qdisc` prints.
+/// Line of the output of `tc -s -j qdisc`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Shown {
@@ -147,7 +149,7 @@ struct Options {
     limit: u64,
 }
 
-/// The discipline at the root, which counts for those below it; `None` when there is none.
+/// Returns the discipline at the root, which counts for those below it; `None` when there is none.
 fn qdisc_in(shown: &str) -> Option<Qdisc> {
     let all: Vec<Shown> = serde_json::from_str(shown).ok()?;
     let Shown { kind, options, packets, drops, requeues, .. } =

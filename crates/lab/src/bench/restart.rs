@@ -1,4 +1,4 @@
-//! Ending a database in the middle of a trial and starting it again.
+//! End and restart of a database in the middle of a trial.
 
 use measure::record::{LoadRecord, Purpose, Restart};
 use netio::Clock;
@@ -8,10 +8,11 @@ use crate::driver;
 use crate::error::LabError;
 use crate::runner::Request;
 
-/// Intervals by which the generator counts in such trials, seconds.
+/// Interval of the generator's counts in such trials, in seconds.
 pub(super) const INTERVAL_S: &str = "0.1";
 
-/// When what was done, nanoseconds of the monotonic clock, which the generator's time line has too.
+/// Times of a restart, in nanoseconds of the monotonic clock, which the generator's timeline has
+/// too.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DatabaseRestart {
     ended_ns: u64,
@@ -20,7 +21,7 @@ pub(super) struct DatabaseRestart {
 }
 
 impl DatabaseRestart {
-    /// The same in seconds from when the first exchange of `load` was due.
+    /// Converts the times to seconds from the due time of the first exchange of `load`.
     pub(super) fn since_due(self, load: &LoadRecord) -> Restart {
         let due_ns = load.timeline.as_ref().map_or(self.ended_ns, |timeline| timeline.start_ns);
         let since = |ns: u64| (ns as f64 - due_ns as f64) / 1e9;
@@ -33,8 +34,8 @@ impl DatabaseRestart {
 }
 
 impl ProcessBench<'_> {
-    /// Ends the database of the server that is being measured, as `request` wants it, and starts it
-    /// again at once; `None` for a server without one.
+    /// Ends the database of the server under measurement, in the way of `request`, and starts it
+    /// again at once; `None` for a server without a database.
     pub(super) fn restart_database(
         &mut self,
         request: &Request,

@@ -1,5 +1,5 @@
-//! A server under measurement: where it answers, what of it has been used, and the process behind it
-//! where the lab started that.
+//! A server under measurement: its address, its used clients, and its process if the lab started
+//! it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -19,56 +19,56 @@ use crate::leases::LeaseFile;
 use crate::subject::Subject;
 use crate::terms::Terms;
 
-/// How long a server may take to end when asked politely.
+/// Longest time that a server may take to end after the polite signal.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 
-/// A server that runs.
+/// Server that runs.
 #[derive(Debug)]
 pub(super) struct Service {
     pub(super) subject: Subject,
     pub(super) terms: Terms,
-    /// Its own folder.
+    /// Folder of the server.
     pub(super) folder: PathBuf,
-    /// Where it keeps its leases.
+    /// Store of its leases.
     pub(super) store: StorePlace,
-    /// The second server on the same database, which takes half of the load.
+    /// Position of the second server on the same database, which takes half of the load.
     pub(super) partner: Option<usize>,
     pub(super) address: SocketAddr,
-    /// Where it and its generator meet.
+    /// Topology in which it and its generator meet.
     pub(super) topology: Topology,
-    /// Its process; `None` for a server that ran before the lab came.
+    /// Process of the server; `None` for a server that ran before the lab.
     pub(super) started: Option<Started>,
     /// Number of the first client that has not been played yet.
     pub(super) next_client: u32,
-    /// Lists of the leases that clients were given.
+    /// Lists of the leases that clients got.
     pub(super) lists: Vec<PathBuf>,
     pub(super) waits: Waits,
-    /// What it told who asked for its statistics.
+    /// Counts of its answers to requests for statistics.
     pub(super) polls: Polls,
     /// Samples of it from another machine.
     pub(super) stream: Stream,
 }
 
-/// A server's process that the lab started, and how.
+/// Server's process that the lab started, with its command.
 #[derive(Debug)]
 pub(super) struct Started {
     pub(super) prepared: Prepared,
-    /// As it was started, namespace and processor included.
+    /// Command as it was started, namespace and processor included.
     pub(super) command: CommandLine,
-    /// What keeps it to its share of a processor.
+    /// Control group that keeps the server to its share of a processor.
     pub(super) quota: Option<Quota>,
-    /// When its first process was started.
+    /// Start of its first process.
     pub(super) began: Instant,
     pub(super) process: ChildProcess,
-    /// The process only keeps up what runs on another machine.
+    /// True if the process only maintains the server on another machine.
     pub(super) is_far: bool,
-    /// Times that it was started.
+    /// Number of its starts.
     pub(super) generation: u32,
 }
 
 impl Started {
-    /// Starts the process once more, in `folder` and within its share of a processor. The one before has
-    /// ended.
+    /// Starts the process once more, in `folder` and within its share of a processor. The process
+    /// before has ended.
     pub(super) fn again(&mut self, folder: &Path) -> Result<(), LabError> {
         self.generation += 1;
         let name = format!("server-{}", self.generation);
@@ -82,52 +82,53 @@ impl Started {
 }
 
 impl Service {
-    /// How it ended, or `None` while it runs; of a server that the lab did not start that is not known.
+    /// Returns the exit status, or `None` while it runs; the status of a server that the lab did
+    /// not start is unknown.
     pub(super) fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         self.started.as_mut().map_or(Ok(None), |started| started.process.ended())
     }
 
-    /// Whether its process has ended.
+    /// Returns true if its process has ended.
     pub(super) fn has_ended(&mut self) -> bool {
         !matches!(self.ended(), Ok(None))
     }
 
-    /// Ends it in peace, where that is for the lab to do.
+    /// Ends it in order, if the lab started it.
     pub(super) fn stop(&mut self) {
         if let Some(started) = &mut self.started {
-            // What is on another machine has its own grace there, which comes first.
+            // A server on another machine has its own grace there, which comes first.
             let grace = STOP_GRACE * if started.is_far { 2 } else { 1 };
             started.process.stop(grace);
         }
     }
 
-    /// Its process, where that is on this machine and the lab knows it.
+    /// Returns its process, if it is on this machine and the lab knows it.
     pub(super) fn pid(&self) -> Option<u32> {
         let here = self.started.as_ref().filter(|started| !started.is_far);
         here.map(|started| started.process.pid())
     }
 
-    /// Where its leases can be looked up.
+    /// Returns the file in which its leases can be looked up.
     pub(super) fn lease_file(&self) -> Option<&LeaseFile> {
         self.started.as_ref()?.prepared.lease_file.as_ref()
     }
 
-    /// Whether datagrams must be sent to it one by one.
+    /// Returns true if datagrams must be sent to it one by one.
     pub(super) fn reads_frames(&self) -> bool {
         self.started.as_ref().is_some_and(|started| started.prepared.reads_frames)
     }
 
-    /// What it says of its version; empty when it says nothing.
+    /// Returns the version that it reports; empty when it reports none.
     pub(super) fn version(&self) -> &str {
         self.started.as_ref().map_or("", |started| &started.prepared.version)
     }
 
-    /// The last lines that it wrote.
+    /// Returns the last lines that it wrote.
     pub(super) fn last_words(&self, lines: usize) -> String {
         self.started.as_ref().map_or_else(String::new, |of| of.process.last_words(lines))
     }
 
-    /// "exited with code 1: the last lines that it wrote".
+    /// Describes its end: "exited with code 1: the last lines that it wrote".
     pub(super) fn obituary(&self, status: ExitStatus) -> String {
         match &self.started {
             Some(started) => last_words(&started.process, status),
@@ -135,14 +136,14 @@ impl Service {
         }
     }
 
-    /// What a sampler watches on `side`, where `pid` takes datagrams at `address`.
+    /// Returns the target of a sampler on `side`, where `pid` receives datagrams at `address`.
     pub(super) fn target(&self, side: Side, pid: u32, address: SocketAddr) -> Target {
         let interface = self.topology.interface(side).to_owned();
         Target { pid, address, interface, helpers: Vec::new() }
     }
 }
 
-/// "exited with code 1: the last lines that it wrote".
+/// Describes the end of a process: "exited with code 1: the last lines that it wrote".
 pub(super) fn last_words(process: &ChildProcess, status: ExitStatus) -> String {
     let words = process.last_words(3);
     if words.is_empty() { describe(status) } else { format!("{}: {words}", describe(status)) }

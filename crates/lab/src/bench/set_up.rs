@@ -1,4 +1,4 @@
-//! Building a bench: folders, topology, processors, servers that answer.
+//! Set-up of a bench: folders, topology, processors, servers that answer.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -29,32 +29,32 @@ use crate::subject::{Kind, Subject};
 use crate::target::{self, Running};
 use crate::terms::Terms;
 
-/// What a bench is built from.
+/// Settings from which a bench is built.
 #[derive(Debug)]
 pub struct BenchSettings<'a> {
-    /// The plan.
+    /// Plan of the run.
     pub plan: &'a Plan,
     /// Time that the run takes, as it was announced.
     pub time: &'a RunTime,
-    /// What runs on it.
+    /// Subjects that run on the bench.
     pub subjects: &'a [Subject],
-    /// This binary.
+    /// Path of this binary.
     pub godwit: PathBuf,
-    /// The result folder, not there yet.
+    /// Path of the result folder, which does not exist yet.
     pub folder: PathBuf,
-    /// The server that ran before the lab came, where that is what is measured.
+    /// Server that ran before the lab, if that is the one to be measured.
     pub running: Option<&'a Running>,
-    /// Set when the user wants the run to end.
+    /// Flag that is set when the user wants the run to end.
     pub stop: &'a AtomicBool,
 }
 
 impl<'a> ProcessBench<'a> {
     /// Builds the topology and starts every server, one after the other, each until it answers.
-    /// Time counts from here.
+    /// Time counts from this call.
     ///
     /// # Errors
     /// A server is missing or does not answer, something cannot be built, or the user interrupts.
-    /// What had been built is removed.
+    /// Everything built so far is removed.
     pub fn build(
         settings: BenchSettings<'a>,
         progress: &'a mut Progress,
@@ -133,7 +133,7 @@ impl<'a> ProcessBench<'a> {
         Ok(())
     }
 
-    /// Starts one more server, with tables of its own unless there is a store for it.
+    /// Starts one more server, with tables of its own unless `store` is given.
     fn start(&mut self, subject: &Subject, store: Option<StorePlace>) -> Result<(), LabError> {
         let position = self.services.len();
         let service = match subject.kind {
@@ -154,7 +154,7 @@ impl<'a> ProcessBench<'a> {
         Ok(())
     }
 
-    /// The server at `address`, which ran before the lab came.
+    /// Makes the service of the server at `address`, which ran before the lab.
     fn running(&self, subject: &Subject, address: SocketAddr) -> Service {
         Service {
             subject: subject.clone(),
@@ -243,7 +243,8 @@ impl<'a> ProcessBench<'a> {
         })
     }
 
-    /// What keeps a server to its share of a processor; `None` when that is all of it.
+    /// Makes the control group that keeps a server to its share of a processor; `None` when that is
+    /// all of it.
     fn quota(&mut self, position: usize) -> Result<Option<Quota>, LabError> {
         let share = self.plan.server.processor_share;
         if share >= 1.0 {
@@ -258,7 +259,7 @@ impl<'a> ProcessBench<'a> {
         Ok(Some(Quota::create(&mut self.run, position, share)?))
     }
 
-    /// Where and how `subject` runs, with `pool_size` addresses for clients.
+    /// Returns the place in which `subject` runs, with `pool_size` addresses for clients.
     pub(super) fn place(
         &self,
         subject: &Subject,
@@ -267,7 +268,7 @@ impl<'a> ProcessBench<'a> {
         store: StorePlace,
     ) -> Place {
         let machines = self.machines.as_ref();
-        // Refused with its reason when the command is made.
+        // An error is reported with its reason when the command is made.
         let there = machines.and_then(|of| of.server.interface_of(address.ip()).ok());
         Place {
             folder: self.folder.join(folder::SERVERS).join(subject.file_name()),
@@ -277,7 +278,7 @@ impl<'a> ProcessBench<'a> {
             relays: if subject.sharing == Sharing::TwoServers { 2 } else { 1 },
             further_relays: machines.map(Machines::relays).unwrap_or_default(),
             interface: there.unwrap_or_else(|| topology.interface(Side::Server)).to_owned(),
-            // One address more, for the client that asks whether the server answers.
+            // The pool has one more address, for the client that checks whether the server answers.
             pool: self.family.pool(pool_size.saturating_add(1)),
             lease_time_s: self.plan.server.lease_time_s,
             threads: self.plan.dns.threads,
@@ -288,7 +289,7 @@ impl<'a> ProcessBench<'a> {
         }
     }
 
-    /// The topology of all, or one with a server side of its own.
+    /// Returns the topology of all servers, or one with a server side of its own.
     fn topology_for(&mut self, position: usize, subject: &Subject) -> Result<Topology, LabError> {
         if !driver::needs_own_link(subject) {
             return Ok(self.topology.clone());
@@ -308,7 +309,7 @@ impl<'a> ProcessBench<'a> {
     }
 }
 
-/// The second of two servers on the same database.
+/// Makes the second of two servers on the same database.
 fn second(subject: &Subject) -> Subject {
     let and = if subject.variant.is_empty() { "" } else { ", " };
     Subject { variant: format!("{}{and}second server", subject.variant), ..subject.clone() }
@@ -329,7 +330,7 @@ fn namespace_settings(
     }
 }
 
-/// Where the generator is in `topology`.
+/// Returns the generator's address in `topology`.
 fn relay_in(topology: &Topology, family: Family) -> Result<SocketAddr, LabError> {
     match topology {
         Topology::Namespaces { .. } => Ok(SocketAddr::new(family.relay, family.relay_port)),
@@ -342,7 +343,7 @@ fn loopback_address(family: Family) -> Result<SocketAddr, LabError> {
     Ok(SocketAddr::new(family.loopback, free_port(family.loopback)?))
 }
 
-/// The processors of server and generator, on whichever machine each is.
+/// Chooses the processors of server and generator, on whichever machine each is.
 fn assign(
     machines: Option<&Machines>,
     has_server: bool,
@@ -353,8 +354,9 @@ fn assign(
     Ok((Processors { server: last.copied().unwrap_or(own.server), ..own }, pinned))
 }
 
-/// The generator gets the first processor, where most interrupts are, the server the last one; the
-/// lab itself keeps off the server's as long as the run lasts: the next plan of a suite chooses anew.
+/// Chooses the first processor for the generator, where most interrupts are, and the last one for
+/// the server. The lab itself stays off the server's while the run lasts: the next plan of a suite
+/// chooses anew.
 fn choose_processors(
     has_server: bool,
     warnings: &mut Vec<String>,
@@ -374,7 +376,7 @@ fn choose_processors(
     Ok((Processors { server: last, generator: first }, pinned))
 }
 
-/// Whether messages leave as frames, where the plan wants that.
+/// Returns true if messages leave as frames; warns if the plan wants that and it is not possible.
 fn can_send_frames(plan: &Plan, topology: &Topology, warnings: &mut Vec<String>) -> bool {
     if !(plan.clients.frames || plan.dns.frames) {
         return false;
@@ -428,7 +430,7 @@ fn choose_topology(
     let settings = namespace_settings(family, addresses, relays, processors);
     match Topology::namespaces(run, &settings) {
         Ok(topology) => Ok(topology),
-        // Root of a container is not allowed everything.
+        // The root user of a container may lack permissions.
         Err(e) if wanted == Wanted::Auto => loopback(&e.to_string(), warnings),
         Err(e) => Err(e.into()),
     }

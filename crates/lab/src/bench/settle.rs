@@ -1,10 +1,10 @@
-//! Waiting for a server: until it answers after its start, and before each trial until it has worked
-//! off what the trial before left in its queues.
+//! Waits for a server: until it answers after its start, and before each trial until it has worked
+//! off the messages that the trial before left in its queues.
 //!
-//! After an overload, messages wait in a slow server's socket buffer that nobody waits for any more.
-//! A trial that began meanwhile would be measured as loss of its own. So every trial of every server
-//! begins when the server answers the last thing that it was asked; a server that does not come back
-//! is started again.
+//! After an overload, a slow server's socket buffer contains messages whose clients no longer wait.
+//! A trial that began meanwhile would count them as its own loss. So every trial of every server
+//! begins when the server answers the last request; a server that does not come back is started
+//! again.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -20,24 +20,24 @@ use crate::driver;
 use crate::error::LabError;
 use crate::probe::{Probe, Question};
 
-/// How long a server may take until it answers after its start.
+/// Longest time until a server answers after its start.
 const START_PATIENCE: Duration = Duration::from_secs(20);
-/// How long one may take that runs before the lab comes.
+/// Longest time until a server answers that ran before the lab.
 const THERE_PATIENCE: Duration = Duration::from_secs(5);
-/// How long one whose configuration or leases are large may take.
+/// Longest time until a server answers whose configuration or leases are large.
 const LARGE_PATIENCE: Duration = Duration::from_secs(180);
-/// How long it may take to work off a trial, after which it is started again.
+/// Longest time that a server may take to work off a trial, after which it is started again.
 const SETTLE_PATIENCE: Duration = Duration::from_secs(15);
-/// Waits that are worth telling of, seconds.
+/// Least wait that is reported, in seconds.
 const LONG_WAIT_S: f64 = 0.25;
 
-/// The waits for one server before its trials.
+/// Waits for one server before its trials.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Waits {
-    /// Long ones.
+    /// Number of long waits.
     count: u32,
     longest_s: f64,
-    /// Times that it was started again.
+    /// Number of times that it was started again.
     restarts: u32,
 }
 
@@ -47,7 +47,7 @@ impl Waits {
         self.longest_s = self.longest_s.max(waited_s);
     }
 
-    /// A sentence for the reader of the report, when there is something to tell.
+    /// Returns a sentence for the reader of the report, if there were waits or restarts.
     pub(super) fn words(&self, label: &str) -> Option<String> {
         if (self.count, self.restarts) == (0, 0) {
             return None;
@@ -66,8 +66,8 @@ impl Waits {
 }
 
 impl ProcessBench<'_> {
-    /// Waits until the server at `position` answers for the first time, and makes sure that it serves
-    /// what it was given: for DHCP by taking the lease for the client that asks.
+    /// Waits until the server at `position` answers for the first time, and checks that it serves
+    /// its data: for DHCP by taking the lease for the probe's client.
     pub(super) fn wait_until_it_answers(&mut self, position: usize) -> Result<(), LabError> {
         let mut probe = self.probe()?;
         let service = &self.services[position];
@@ -106,9 +106,9 @@ impl ProcessBench<'_> {
         }))
     }
 
-    /// Waits until the server at `position` has worked off what waits in its queues, and starts it
-    /// again when that takes too long. Seconds that it took; `None` when it has ended by itself or
-    /// does not come back.
+    /// Waits until the server at `position` has worked off its queues, and starts it again when
+    /// that takes too long. Returns the seconds that it took; `None` when the server has ended by
+    /// itself or does not come back.
     pub(super) fn settle(&mut self, position: usize) -> Result<Option<f64>, LabError> {
         let began = Instant::now();
         let mut probe = self.probe()?;
@@ -152,8 +152,8 @@ impl ProcessBench<'_> {
         Probe::open(self.relay, question, path.as_deref())
     }
 
-    /// Whether the server answers within `patience`; not when it ends first. One that was started at
-    /// `began` for this is asked more often at first.
+    /// Returns true if the server answers within `patience`; false when it ends first. A server
+    /// that was started at `began` for this gets requests more often at first.
     fn answers(
         &mut self,
         position: usize,
@@ -180,7 +180,7 @@ impl ProcessBench<'_> {
     }
 }
 
-/// What may be wrong with a server that runs and does not answer.
+/// Describes possible causes for a server that runs and does not answer.
 fn unanswered(server: SocketAddr, relay: SocketAddr, plan: &Plan) -> String {
     let patience_s = THERE_PATIENCE.as_secs();
     if !plan.protocol.is_dhcp() {

@@ -1,9 +1,9 @@
-//! Databases of a run, the servers' places in them, and what the disk below them costs.
+//! Databases of a run, the servers' tables in them, and the cost of flushes to the disk below them.
 //!
-//! One database server of each kind serves all that are measured on it, on the processor that they
-//! have, at their priority, and with their settings for promises: what is committed is on the disk.
-//! Each measured server has tables of its own in there, or shares them with its second half. They are
-//! filled by one server only while it runs; a server that is started anew finds empty ones.
+//! One database server of each kind serves all servers that are measured on it, on their processor,
+//! at their priority, and with their settings for durability: a committed row is on the disk. Each
+//! measured server has tables of its own there, or shares them with its second half. Only one
+//! server fills them while it runs; a server that is started anew finds empty ones.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -21,22 +21,24 @@ use crate::error::LabError;
 use crate::family::Version;
 use crate::subject::Subject;
 
-/// A flush cost older than this is measured again, seconds: every trial has one of its own minute.
+/// Age from which a flush cost is measured again, in seconds: every trial has one of its own
+/// minute.
 const FLUSH_AGE_S: f64 = 50.0;
-/// Appends by which it is measured.
+/// Number of appends in one measurement.
 const FLUSH_APPENDS: usize = 40;
-/// The tables that Kea 2.2 takes, for all.
+/// Version of the schema, that of Kea 2.2, for all.
 const SCHEMA: &str = "2.2";
-/// What stands before a database that is further away, in the names of files.
+/// Name of the processes before a database that is further away, in the names of files.
 const DISTANCE: &str = "distance";
-/// How long that may take to begin, and how often it is looked for.
+/// Longest time that such a process may take to begin; `LOOK_EVERY` is the time between checks.
 const DISTANCE_LIMIT: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Names of disks in records.
 const RESULTS: &str = "results";
 const DATABASES: &str = "databases";
 
-/// `godwit db COMMAND` for the store at `place`; `None` for one that is no database.
+/// Makes the command `godwit db COMMAND` for the store at `place`; `None` for a store without a
+/// database.
 fn tool(
     godwit: &Path,
     databases: &[Database],
@@ -63,7 +65,7 @@ fn tool(
 }
 
 impl ProcessBench<'_> {
-    /// The database server of `engine`, started when it is the first one asked for.
+    /// Returns the database server of `engine`, started by the first call.
     fn database(&mut self, engine: Engine) -> Result<&Database, LabError> {
         let found = self.databases.iter().position(|database| database.engine() == engine);
         if let Some(position) = found {
@@ -83,7 +85,7 @@ impl ProcessBench<'_> {
         Ok(&self.databases[self.databases.len() - 1])
     }
 
-    /// Where `subject` is to keep its leases, in `folder` or in empty tables of its own.
+    /// Returns the store of `subject`, in `folder` or in empty tables of its own.
     pub(super) fn store_of(
         &mut self,
         subject: &Subject,
@@ -107,8 +109,9 @@ impl ProcessBench<'_> {
         Ok(place)
     }
 
-    /// The port at which the database at `port` seems to be a round trip away. What holds octets back runs
-    /// on the generator's processor, so that the server's has no more to do than with a near one.
+    /// Returns the port at which the database at `port` seems to be a round trip away. The process
+    /// that delays bytes runs on the generator's processor, so that the server's has no more to do
+    /// than with a near one.
     fn further_away(
         &mut self,
         port: u16,
@@ -153,7 +156,8 @@ impl ProcessBench<'_> {
         Ok(())
     }
 
-    /// Empties the store of a server that does not run; what that costs does not grow with it.
+    /// Empties the store of a server that does not run, at a cost that does not grow with the
+    /// store.
     pub(super) fn empty_store(&self, place: &StorePlace) -> Result<(), LabError> {
         match place {
             StorePlace::Memfile => return Ok(()),
@@ -198,8 +202,9 @@ impl ProcessBench<'_> {
         Ok(())
     }
 
-    /// What flushing costs on the disk of the store of the server at `position`, microseconds; measured
-    /// again when it is old. 0 where nothing is kept on a disk of this machine.
+    /// Returns the cost of a flush on the disk of the store of the server at `position`, in
+    /// microseconds; measures it again when it is old. 0 for a store without a disk of this
+    /// machine.
     pub(super) fn flush_us(&mut self, position: usize) -> Result<f64, LabError> {
         let service = &self.services[position];
         let store = service.subject.store;
@@ -238,7 +243,7 @@ impl ProcessBench<'_> {
         Ok(())
     }
 
-    /// What flushing cost over the run.
+    /// Returns the costs of flushes over the run.
     #[must_use]
     pub fn flushes(&self) -> Vec<FlushCost> {
         self.flushes.clone()

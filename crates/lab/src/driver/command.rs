@@ -1,4 +1,4 @@
-//! A server that the user names by a command with placeholders.
+//! A server that the user gives by a command with placeholders.
 
 use measure::plan::Protocol;
 use testbed::CommandLine;
@@ -7,7 +7,8 @@ use testbed::command::{find_program, split_words};
 use super::{Place, Prepared, common_configuration, dns, write_configuration};
 use crate::error::LabError;
 
-/// What a template may hold: for DHCP a configuration in Kea's form, for DNS the zone.
+/// Returns the placeholders of a template: for DHCP a configuration in Kea's form, for DNS the
+/// zone.
 const fn placeholders(protocol: Protocol) -> &'static [&'static str] {
     if protocol.is_dhcp() {
         &["config", "address", "port", "folder", "relay", "relay_port"]
@@ -16,7 +17,7 @@ const fn placeholders(protocol: Protocol) -> &'static [&'static str] {
     }
 }
 
-/// The program of a template, after the template itself has been checked.
+/// Returns the program of a template, after checking the template itself.
 pub(super) fn program(template: &str, protocol: Protocol) -> Result<String, LabError> {
     let wrong = |why: &str| LabError::Usage(format!("--server-command '{template}': {why}"));
     let words = split_words(template).map_err(|why| wrong(&why))?;
@@ -64,7 +65,7 @@ pub(super) fn prepare(template: &str, place: &Place) -> Result<Prepared, LabErro
     Ok(Prepared { command, lease_file: None, version: String::new(), reads_frames: false })
 }
 
-/// `word` with every `{name}` replaced; `{{` and `}}` stand for themselves.
+/// Returns `word` with every `{name}` replaced; `{{` and `}}` are literal braces.
 fn fill(
     word: &str,
     protocol: Protocol,

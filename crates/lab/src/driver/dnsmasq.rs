@@ -1,9 +1,9 @@
-//! Debian's dnsmasq as the lab runs it: DHCP only, in the foreground, with its own lease file, never
-//! as a service of the system.
+//! Debian's dnsmasq as the lab runs it: DHCP only, in the foreground, with its own lease file,
+//! never as a service of the system.
 //!
-//! Its DHCP socket is open on every address of its interface, so it has one of its own, and answers
-//! to relays leave from the address that the kernel chooses there. A lifetime below two minutes
-//! becomes two minutes.
+//! Its DHCP socket is open on every address of its interface, so it has an interface of its own,
+//! and answers to relays leave from the address that the kernel chooses there. A lifetime below two
+//! minutes becomes two minutes.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use crate::error::LabError;
 use crate::family::Version;
 use crate::leases::LeaseFile;
 
-/// The file with its leases.
+/// Name of the file with its leases.
 const LEASES: &str = "dnsmasq.leases";
 
 pub(super) fn program() -> Result<PathBuf, LabError> {
@@ -34,7 +34,7 @@ pub(super) fn prepare(place: &Place) -> Result<Prepared, LabError> {
     })
 }
 
-/// What dnsmasq(8) says, for one range.
+/// Returns the arguments of dnsmasq(8), for one range.
 pub(super) fn arguments(place: &Place) -> Vec<String> {
     let (first, last) = place.pool;
     let (_, length) = place.family.subnet;
@@ -48,7 +48,7 @@ pub(super) fn arguments(place: &Place) -> Vec<String> {
     };
     let fixed = ["--keep-in-foreground", "--conf-file=/dev/null", "--log-facility=-"]
         .into_iter()
-        // It keeps the rights to its files, and the system's process id file is not its own.
+        // dnsmasq keeps the rights to its files, and does not write the system's PID file.
         .chain([quiet, "--user=root", "--group=root", "--pid-file="])
         .chain(["--port=0", "--no-ping"]);
     let mut arguments: Vec<String> = fixed.map(str::to_owned).collect();

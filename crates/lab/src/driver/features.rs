@@ -1,8 +1,8 @@
-//! What configurations have beyond one subnet with one pool, in Kea's words, and how the generator
-//! must ask for it to matter.
+//! Configurations beyond one subnet with one pool, in Kea's words, and the generator's settings
+//! that make them matter.
 //!
-//! Where a feature names clients, subnets or addresses, they are those that the generator plays: a
-//! cost that no client causes is not one.
+//! Clients, subnets or addresses of a feature are those that the generator plays: a cost that no
+//! client causes is not one.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -17,21 +17,21 @@ use super::{LEASE_FILE, Place};
 use crate::error::LabError;
 use crate::family::Version;
 
-/// Classes of a configuration with classes.
+/// Number of classes in a configuration with classes.
 const CLASSES: u32 = 100;
-/// Hardware addresses of one class.
+/// Number of hardware addresses of one class.
 const ADDRESSES: u32 = 1_000;
-/// Clients that have a reservation: the generator's first ones.
+/// Number of clients that have a reservation: the generator's first ones.
 pub(crate) const RESERVATIONS: u32 = 1_000_000;
-/// Number of a client that never comes, and of whoever follows it.
+/// Number of a client that never comes, and the first of a range of such clients.
 const OTHERS: u32 = 1 << 31;
-/// Subnets, where they are many.
+/// Number of subnets, for features with many.
 const SUBNETS: u32 = 10_000;
-/// Shared networks and subnets of each.
+/// Number of shared networks, and of subnets in each.
 const NETWORKS: (u32, u32) = (100, 50);
-/// Addresses in the pool of each of many subnets.
+/// Number of addresses in the pool of each of many subnets.
 const SUBNET_POOL: u32 = 250;
-/// The first lines of Kea's lease files, in the current versions of their schemas.
+/// First lines of Kea's lease files, in the current versions of their schemas.
 const COLUMNS_V4: &str = "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,\
                           fqdn_rev,hostname,state,user_context";
 const COLUMNS_V6: &str = "address,duid,valid_lifetime,expire,subnet_id,pref_lifetime,lease_type,\
@@ -39,19 +39,19 @@ const COLUMNS_V6: &str = "address,duid,valid_lifetime,expire,subnet_id,pref_life
                           hwtype,hwaddr_source";
 /// Lifetime of the leases that are in a pool from the beginning.
 const HELD: Duration = Duration::from_secs(86_400);
-/// Where one of many subnets lies, number 0; the further ones follow, 256 addresses (64 bits) each.
+/// Network of number 0 of many subnets; the further ones follow, 256 addresses (64 bits) each.
 const FIRST_V4: Ipv4Addr = Ipv4Addr::new(10, 128, 0, 0);
 const FIRST_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 0);
-/// The first address reserved, in the relay's subnet and above every pool.
+/// First address reserved, in the relay's subnet and above every pool.
 const RESERVED_V4: Ipv4Addr = Ipv4Addr::new(10, 200, 0, 0);
 const RESERVED_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0x100, 0, 0);
-/// The file beside the configuration that has the reservations.
+/// Name of the file next to the configuration that has the reservations.
 pub(crate) const RESERVATIONS_FILE: &str = "reservations.json";
-/// Stands in the configuration where that file is to be included, which JSON has no words for.
+/// Marker in the configuration for the include of that file, which JSON cannot express.
 const INCLUDED: &str = "reservations are included here";
 
-/// The number of the links that clients come from and the step from one to the next; `None` where
-/// all are on the relay's own.
+/// Returns the number of the links that clients come from and the step from one to the next; `None`
+/// if all are on the relay's own.
 const fn links(feature: Feature) -> Option<(u32, u32)> {
     match feature {
         Feature::ManySubnets | Feature::PolledSubnets => Some((SUBNETS, 1)),
@@ -60,12 +60,13 @@ const fn links(feature: Feature) -> Option<(u32, u32)> {
     }
 }
 
-/// Whether clients come from other links than the relay's own.
+/// Returns true if clients come from other links than the relay's own.
 pub(crate) const fn has_links(feature: Feature) -> bool {
     links(feature).is_some()
 }
 
-/// Distinct clients that the configuration has room for; `None` when only the pool limits them.
+/// Returns the number of distinct clients that the configuration can serve; `None` when only the
+/// pool limits them.
 pub(crate) const fn room(feature: Feature) -> Option<u32> {
     match feature {
         // Clients beyond those with a reservation would be served in another way.
@@ -79,7 +80,7 @@ pub(crate) const fn room(feature: Feature) -> Option<u32> {
     }
 }
 
-/// What the generator is told besides.
+/// Returns the additional words of the generator's command line.
 pub(crate) fn generator_words(feature: Feature, version: Version) -> Vec<String> {
     let mut words = Vec::new();
     if let Some((count, step)) = links(feature) {
@@ -111,18 +112,18 @@ fn subnet_v6(number: u32, host: u32) -> Ipv6Addr {
     Ipv6Addr::from(FIRST_V6.to_bits() + (u128::from(number) << 64) + u128::from(host))
 }
 
-/// The hardware address of the generator's client `number`.
+/// Returns the hardware address of the generator's client `number`.
 fn hardware(number: u32) -> String {
     let [a, b, c, d] = number.to_be_bytes();
     format!("02:67:{a:02x}:{b:02x}:{c:02x}:{d:02x}")
 }
 
-/// Its DUID.
+/// Returns the DUID of the generator's client `number`.
 fn duid(number: u32) -> String {
     format!("00:01:00:01:2a:00:00:00:{}", hardware(number))
 }
 
-/// Changes `configuration` as the place's feature wants.
+/// Changes `configuration` as the place's feature requires.
 pub(super) fn apply(place: &Place, configuration: &mut Value) {
     let version = place.family.version();
     let key = format!("subnet{}", place.digit());
@@ -140,7 +141,7 @@ pub(super) fn apply(place: &Place, configuration: &mut Value) {
             configuration["client-classes"] = (0..CLASSES).map(|n| class(n, test(n))).collect();
         }
         Feature::OredAddresses => {
-            // Addresses that no client has, so that all of them are compared.
+            // No client has these addresses, so the server compares all of them.
             let term = |n: u32| match version {
                 Version::V4 => format!("pkt4.mac == 0x0299{n:08x}"),
                 Version::V6 => format!("option[1].hex == 0x000100012a0000000299{n:08x}"),
@@ -175,12 +176,14 @@ pub(super) fn apply(place: &Place, configuration: &mut Value) {
             configuration["shared-networks"] = (0..networks).map(network).collect();
             beside_others(version, &mut configuration[&key]);
         }
-        // The others are in the server's own words, in its files, or in what clients do.
+        // The other features are in the server's own words, in its files, or in the behavior of
+        // clients.
         _ => {}
     }
 }
 
-/// Where reservations stand, and which are looked up how.
+/// Sets the place of reservations in the configuration, and the identifiers by which they are
+/// looked up.
 fn reserve(place: &Place, configuration: &mut Value) {
     let identifiers = match (place.family.version(), place.feature) {
         (Version::V4, Feature::ReservationsByOne) => json!(["hw-address"]),
@@ -218,14 +221,15 @@ fn many_subnets(place: &Place, list: &mut Value) {
     list.extend((0..SUBNETS).map(|number| subnet(version, number)));
 }
 
-/// Makes room above the only subnet of DHCPv4 for those that follow: it has all of 10.0.0.0/8.
+/// Shrinks the only subnet of DHCPv4, which has all of 10.0.0.0/8, so that others can follow above
+/// it.
 fn beside_others(version: Version, list: &mut Value) {
     if version == Version::V4 {
         list[0]["subnet"] = json!("10.0.0.0/9");
     }
 }
 
-/// One of many subnets. The identifier 1 is the relay's own subnet's.
+/// Returns one of many subnets. The identifier 1 is the relay's own subnet's.
 fn subnet(version: Version, number: u32) -> Value {
     let (network, first, last): (String, IpAddr, IpAddr) = match version {
         Version::V4 => {
@@ -240,13 +244,13 @@ fn subnet(version: Version, number: u32) -> Value {
     json!({ "id": number + 2, "subnet": network, "pools": [{ "pool": format!("{first} - {last}") }] })
 }
 
-/// The text of a configuration with the words that include a file of `folder`.
+/// Returns the text of a configuration with the words that include a file of `folder`.
 pub(super) fn with_includes(folder: &Path, text: &str) -> String {
     let file = folder.join(RESERVATIONS_FILE);
     text.replace(&format!("\"{INCLUDED}\""), &format!("<?include \"{}\"?>", file.display()))
 }
 
-/// Writes the files that the configuration or the server reads besides.
+/// Writes the additional files that the configuration or the server reads.
 pub(super) fn write_files(place: &Place) -> Result<(), LabError> {
     let write = |name: &str, of: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
         let path = place.folder.join(name);
@@ -274,7 +278,7 @@ fn write_with(path: &Path, of: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> io:
     file.flush()
 }
 
-/// Reservations of `count` clients from number `first` on.
+/// Writes reservations of `count` clients from number `first` on.
 fn reservations(
     version: Version,
     (first, count): (u32, u32),
@@ -301,8 +305,8 @@ fn reservations(
     writeln!(file)
 }
 
-/// A lease file of Kea's in which all but `free` addresses are held by clients that never come. What
-/// is free lies evenly between.
+/// Writes a lease file of Kea's in which clients that never come hold all but `free` addresses. The
+/// free addresses are evenly distributed.
 fn leases(first: IpAddr, pool: u32, free: u32, file: &mut dyn Write) -> io::Result<()> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let (held_s, expires_s) = (HELD.as_secs(), (now + HELD).as_secs());

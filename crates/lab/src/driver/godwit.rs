@@ -17,7 +17,7 @@ pub(super) fn prepare(durability: Durability, place: &Place) -> Result<Prepared,
         configuration["cache-threshold"] = json!(0.0);
     }
     if place.feature == Feature::PolledSubnets {
-        // The DHCP port's number, for TCP.
+        // The number of the DHCP port, for TCP.
         configuration["control-sockets"] = json!([{
             "socket-type": "http",
             "socket-address": place.address.ip(),
@@ -45,7 +45,7 @@ pub(super) fn prepare(durability: Durability, place: &Place) -> Result<Prepared,
         &place.folder,
     );
     if place.feature == Feature::PolledSubnets {
-        // Nobody but the one who polls reaches the socket.
+        // Only the poller reaches the socket.
         command = command.args(["-X"]);
     }
     Ok(Prepared {

@@ -3,9 +3,9 @@
 //!
 //! For DHCPv4 it reads every frame of its interface from a raw socket, whatever address it is for,
 //! and for DHCPv6 it takes every address of its interface, so it has an interface of its own. It
-//! answers DHCPv4 relays from a UDP socket, which `local-address` binds. Leases are written before
-//! they are acknowledged but not flushed, as by Kea. It logs every message to syslog, and there is
-//! no setting against it, so it runs where the system's log cannot be reached.
+//! answers DHCPv4 relays from a UDP socket, which `local-address` binds. It writes leases before it
+//! acknowledges them but does not flush, like Kea. It logs every message to syslog, and there is no
+//! setting against it, so it runs without access to the system's log.
 
 use std::path::{Path, PathBuf};
 
@@ -17,11 +17,11 @@ use crate::error::LabError;
 use crate::family::Version;
 use crate::leases::LeaseFile;
 
-/// The file with its configuration.
+/// Name of the file with its configuration.
 pub(super) const CONFIGURATION: &str = "dhcpd.conf";
 
-/// Runs what follows it in a mount namespace whose `/dev/log` leads nowhere: lines per message would
-/// fill the system's log, and wait for it.
+/// Words that run a command in a mount namespace whose `/dev/log` leads nowhere: lines per message
+/// would fill the system's log, and wait for it.
 const WITHOUT_SYSLOG: [&str; 6] = [
     "unshare",
     "-m",
@@ -41,7 +41,7 @@ pub(super) fn prepare(place: &Place) -> Result<Prepared, LabError> {
     let word = |name: &str| path(name).to_string_lossy().into_owned();
     write(&path(CONFIGURATION), &configuration(place))?;
     let leases = path("dhcpd.leases");
-    // It does not start without the file.
+    // dhcpd does not start without the file.
     write(&leases, "")?;
     let command = CommandLine::new(program.clone())
         .args([&format!("-{}", place.digit()), "-f", "-cf", &word(CONFIGURATION)])
@@ -54,7 +54,7 @@ pub(super) fn prepare(place: &Place) -> Result<Prepared, LabError> {
     })
 }
 
-/// What dhcpd.conf(5) says, for one subnet and one pool.
+/// Returns the text of dhcpd.conf(5), for one subnet and one pool.
 pub(super) fn configuration(place: &Place) -> String {
     let ((first, last), lifetime_s) = (place.pool, place.lease_time_s);
     let (network, length) = place.family.subnet;

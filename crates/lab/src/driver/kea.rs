@@ -1,8 +1,9 @@
-//! Debian's Keas as the lab runs them, the machine's own and that of Debian 13: in the
-//! foreground, with folders of their own, never as a service of the system.
+//! Debian's Keas as the lab runs them, the machine's own and that of Debian 13: in the foreground,
+//! with folders of their own, never as a service of the system.
 //!
-//! They get the settings that Kea's manual recommends for speed: threads by its store, no lookup of reservations where there
-//! are none, no log lines per packet, no clean-up process in the middle of a trial.
+//! They get the settings that Kea's manual recommends for speed: threads by its store, no lookup of
+//! reservations where there are none, no log lines per packet, no clean-up process in the middle of
+//! a trial.
 
 use std::path::PathBuf;
 
@@ -19,8 +20,8 @@ use crate::error::LabError;
 use crate::family::Version;
 use crate::subject::KeaVersion;
 
-/// Threads and packets in the queue per store: what Kea's manual found best for databases, and for
-/// memfile its threads with a longer queue.
+/// Returns threads and packets in the queue per store: for databases the values that Kea's manual
+/// found best, and for memfile its threads with a longer queue.
 const fn threads(store: Store) -> (u32, u32) {
     match store {
         Store::Memfile | Store::Sqlite => (4, 4 * 28),
@@ -41,7 +42,7 @@ const fn name_of(version: Version) -> &'static str {
     }
 }
 
-/// The root folder of Debian 13 that has the server.
+/// Returns the root folder of Debian 13 that has the server.
 pub(super) fn debian_13(version: Version) -> Result<Debian13, LabError> {
     let debian = Debian13::find().filter(|debian| debian.program(name_of(version)).is_some());
     debian.ok_or_else(|| {
@@ -77,8 +78,8 @@ fn prepare_installed(multi_threaded: bool, place: &Place) -> Result<Prepared, La
     })
 }
 
-/// Kea 3 sees the place's folder at its own folders for leases and logs, and finds databases by a
-/// library each.
+/// Prepares Kea 3, which sees the place's folder as its own folders for leases and logs, and finds
+/// each database by a library.
 fn prepare_debian_13(multi_threaded: bool, place: &Place) -> Result<Prepared, LabError> {
     let name = name_of(place.family.version());
     let debian = debian_13(place.family.version())?;

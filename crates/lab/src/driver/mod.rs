@@ -1,5 +1,5 @@
-//! How each kind of server is configured and started. A driver turns a place (address, folder,
-//! pool) into a command line and says where the server keeps its leases.
+//! Drivers: configuration and start of each kind of server. A driver turns a place (address,
+//! folder, pool) into a command line and the path of the server's leases.
 
 mod command;
 mod dns;
@@ -27,59 +27,59 @@ pub use dns::DnsServer;
 pub(crate) use store::LEASE_FILE;
 pub use store::{StorePlace, engine};
 
-/// Where a server is to run and what it is to serve.
+/// Place in which a server runs, and data that it serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The server's own folder, absolute.
+    /// Folder of the server, absolute.
     pub folder: PathBuf,
-    /// What is spoken.
+    /// Addresses, ports and protocol.
     pub family: Family,
-    /// Where it takes messages.
+    /// Address at which it receives messages.
     pub address: SocketAddr,
-    /// The relay from which they come and to which answers go.
+    /// Relay from which messages come and to which answers go.
     pub relay: SocketAddr,
-    /// How many relays there are, at the addresses that follow.
+    /// Number of relays, at the addresses that follow.
     pub relays: u32,
     /// Relays at other addresses.
     pub further_relays: Vec<IpAddr>,
-    /// The interface that has `address`.
+    /// Name of the interface that has `address`.
     pub interface: String,
     /// First and last address of the pool.
     pub pool: (IpAddr, IpAddr),
-    /// Lifetime of a lease, seconds.
+    /// Lifetime of a lease, in seconds.
     pub lease_time_s: u32,
     /// Threads of a DNS server.
     pub threads: u32,
-    /// This binary, absolute.
+    /// Path of this binary, absolute.
     pub godwit: PathBuf,
-    /// Where it keeps its leases.
+    /// Store of its leases.
     pub store: StorePlace,
-    /// What its configuration has beyond one subnet with one pool.
+    /// Feature of its configuration beyond one subnet with one pool.
     pub feature: Feature,
-    /// Clients that have a reservation, where the feature gives them one.
+    /// Number of clients that have a reservation, if the feature gives them one.
     pub reservations: u32,
 }
 
-/// A server that is ready to be started.
+/// Server that is ready to be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prepared {
-    /// The command, without namespace and processor.
+    /// Command, without namespace and processor.
     pub command: CommandLine,
-    /// The lease file that it writes; rotated ones have further suffixes. `None` when unknown.
+    /// Lease file that it writes; rotated ones have further suffixes. `None` when unknown.
     pub lease_file: Option<LeaseFile>,
-    /// What the server says of its version.
+    /// Version that the server reports.
     pub version: String,
-    /// It reads frames from a raw socket, where a group of datagrams appears as one: they must be
-    /// sent to it one by one.
+    /// True if it reads frames from a raw socket, where a group of datagrams appears as one:
+    /// datagrams must be sent to it one by one.
     pub reads_frames: bool,
 }
 
-/// The generator by others, and the package that has it.
+/// Program of the third-party generator, and its package.
 pub(crate) const PERFDHCP: (&str, &str) = ("perfdhcp", "kea-admin");
-/// The file with a configuration in Kea's form.
+/// Name of the file with a configuration in Kea's form.
 const CONFIGURATION: &str = "config.json";
 
-/// Writes what the server of `subject` needs into the place's folder.
+/// Writes the files of the server of `subject` into the place's folder.
 ///
 /// # Errors
 /// The server is not installed, its template is wrong, or a file cannot be written.
@@ -109,15 +109,15 @@ pub fn prepare(subject: &Subject, place: &Place) -> Result<Prepared, LabError> {
     }
 }
 
-/// True for a server that takes the messages of a whole interface or of every address of the
-/// machine, so that it must have both to itself. It answers relays on port 67 only.
+/// Returns true for a server that takes the messages of a whole interface or of every address of
+/// the machine, so that it must have both to itself. It answers relays on port 67 only.
 #[must_use]
 pub fn needs_own_link(subject: &Subject) -> bool {
     matches!(subject.kind, Kind::IscDhcpd | Kind::Dnsmasq)
 }
 
-/// Whether the server is known to have leases or a zone to answer from, so that it can be made sure
-/// of; a plain responder has neither, and any command may be one where leases do not show it.
+/// Returns true if the server is known to have leases or a zone to answer from, so that this can be
+/// checked; a plain responder has neither, and any command may be one where leases do not show it.
 #[must_use]
 pub fn has_data(subject: &Subject, protocol: Protocol) -> bool {
     match subject.kind {
@@ -127,7 +127,8 @@ pub fn has_data(subject: &Subject, protocol: Protocol) -> bool {
     }
 }
 
-/// The name of the file with the server's configuration; `None` when the command line says all.
+/// Returns the name of the file with the server's configuration; `None` when the command line
+/// contains all settings.
 #[must_use]
 pub fn configuration_name(subject: &Subject, protocol: Protocol) -> Option<&'static str> {
     match subject.kind {
@@ -164,7 +165,7 @@ pub fn require(subject: &Subject, family: Family) -> Result<(), LabError> {
 }
 
 impl Place {
-    /// What a key of Kea's, or a word on a command line, has at its end: `4` or `6`.
+    /// Returns the last character of a key of Kea's, or of a word on a command line: `4` or `6`.
     const fn digit(&self) -> char {
         match self.family.version() {
             Version::V4 => '4',
@@ -172,7 +173,7 @@ impl Place {
         }
     }
 
-    /// Addresses in the pool.
+    /// Returns the number of addresses in the pool.
     fn pool_size(&self) -> u32 {
         match self.pool {
             (IpAddr::V4(first), IpAddr::V4(last)) => u32::from(last) - u32::from(first) + 1,
@@ -184,8 +185,8 @@ impl Place {
     }
 }
 
-/// Kea's configuration for a place, the same for every server that takes it: one subnet, one pool,
-/// relayed messages only, leases in a file or a database, messages of errors alone.
+/// Returns Kea's configuration for a place, equal for every server that takes it: one subnet, one
+/// pool, relayed messages only, leases in a file or a database, messages of errors alone.
 fn common_configuration(place: &Place) -> Value {
     let (first, last) = place.pool;
     let file = |name: &str| place.folder.join(name).to_string_lossy().into_owned();
@@ -217,7 +218,7 @@ fn common_configuration(place: &Place) -> Value {
         Version::V4 => configuration["interfaces-config"]["dhcp-socket-type"] = json!("udp"),
         Version::V6 => {
             configuration["preferred-lifetime"] = json!(place.lease_time_s);
-            // Where it keeps its identifier.
+            // The folder in which it keeps its identifier.
             configuration["data-directory"] = json!(place.folder.to_string_lossy());
         }
     }
@@ -225,7 +226,7 @@ fn common_configuration(place: &Place) -> Value {
     configuration
 }
 
-/// `command` with the folders that Kea's servers confine files to: all of them `folder`.
+/// Returns `command` with the folders that Kea's servers confine files to: all of them `folder`.
 fn confined(mut command: CommandLine, folder: &Path) -> CommandLine {
     for name in [
         "KEA_PIDFILE_DIR",
@@ -239,7 +240,7 @@ fn confined(mut command: CommandLine, folder: &Path) -> CommandLine {
     command
 }
 
-/// The lease file that Kea's configuration names; `None` where it says to write none.
+/// Returns the lease file that Kea's configuration names; `None` if the configuration writes none.
 fn lease_file(place: &Place) -> Option<LeaseFile> {
     let path = place.folder.join(LEASE_FILE);
     (place.feature != Feature::NotPersisted).then(|| LeaseFile::kea(path, place.family.version()))
@@ -250,7 +251,7 @@ fn write_configuration(place: &Place, configuration: &Value) -> Result<String, L
     write_configuration_seen_at(&place.folder, place, configuration)
 }
 
-/// Writes it for a server that sees the place's folder at `seen`.
+/// Writes the configuration for a server that sees the place's folder at `seen`.
 fn write_configuration_seen_at(
     seen: &Path,
     place: &Place,
@@ -268,12 +269,12 @@ fn write(path: &Path, text: &str) -> Result<(), LabError> {
     std::fs::write(path, text).map_err(|e| LabError::cannot(format!("write {}", path.display()), e))
 }
 
-/// `length` of a prefix as a netmask.
+/// Converts `length` of a prefix to a netmask.
 fn netmask(length: u8) -> Ipv4Addr {
     Ipv4Addr::from(u32::MAX << (32 - u32::from(length)))
 }
 
-/// `-p` and, where answers go to a relay on another port than its own, `-P`.
+/// Adds `-p` and, if answers go to a relay on another port than its own, `-P`.
 fn with_ports(command: CommandLine, place: &Place) -> CommandLine {
     let (port, relay_port) = (place.address.port(), place.relay.port());
     if (port, relay_port) == (place.family.port, place.family.port) {
@@ -282,7 +283,8 @@ fn with_ports(command: CommandLine, place: &Place) -> CommandLine {
     command.args(["-p", &port.to_string(), "-P", &relay_port.to_string()])
 }
 
-/// The first line that `program ARGUMENT` prints, as a complaint where it has nothing else to say.
+/// Returns the first line that `program ARGUMENT` prints, from standard error if standard output is
+/// empty.
 fn version_of(program: &Path, argument: &str) -> String {
     let output = CommandLine::new(program.to_string_lossy()).arg(argument).to_command().output();
     let printed = output.map(|output| [output.stdout, output.stderr].concat()).unwrap_or_default();

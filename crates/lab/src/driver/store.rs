@@ -1,4 +1,4 @@
-//! Where a server keeps its leases, in the words of its configuration and of `godwit db`.
+//! Stores of a server's leases, in the words of its configuration and of `godwit db`.
 
 use std::path::PathBuf;
 
@@ -6,35 +6,37 @@ use measure::plan::Store;
 use serde_json::{Value, json};
 use testbed::database::{Engine, PASSWORD, USER};
 
-/// The lease file in a server's folder. Leases of databases are written there to be looked at.
+/// Name of the lease file in a server's folder. The lab writes leases of databases to it for the
+/// check.
 pub(crate) const LEASE_FILE: &str = "leases.csv";
-/// What Kea's servers do without a database: they ask again so often, at such intervals in
-/// milliseconds, and go on serving meanwhile. Its default is to give up at once.
+/// Number of times that Kea's servers try again without a database, and the wait between tries in
+/// milliseconds; they continue to serve meanwhile. Kea's default is to give up at once.
 const RECONNECT_TRIES: u32 = 600;
 const RECONNECT_WAIT_MS: u32 = 100;
 
-/// Where leases are kept.
+/// Place in which a server keeps its leases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StorePlace {
-    /// In a file of the server's folder.
+    /// File in the server's folder.
     Memfile,
-    /// In this file of SQLite's.
+    /// File of SQLite's at this path.
     Sqlite(PathBuf),
-    /// In a database of a server on this machine.
+    /// Database of a server on this machine.
     Database {
-        /// Which server.
+        /// Kind of the database server.
         engine: Engine,
-        /// The name of the database.
+        /// Name of the database.
         name: String,
-        /// Its port on the loopback interface of the measured server's network.
+        /// Port on the loopback interface of the measured server's network.
         port: u16,
-        /// Nobody else writes to it.
+        /// True if no other server writes to the database.
         is_exclusive: bool,
     },
 }
 
 impl StorePlace {
-    /// Kea's `lease-database`. SQLite's file stands elsewhere, as Kea has none.
+    /// Returns Kea's `lease-database`. SQLite's file is elsewhere in the configuration, as Kea has
+    /// none.
     pub(super) fn lease_database(&self, lease_file: String) -> Value {
         match self {
             Self::Memfile | Self::Sqlite(_) => json!({
@@ -60,7 +62,7 @@ impl StorePlace {
         }
     }
 
-    /// What Godwit's own part of the configuration says of the store; `None` when nothing.
+    /// Returns Godwit's own settings for the store; `None` when there are none.
     pub(super) fn godwits_own(&self) -> Option<Value> {
         match self {
             Self::Memfile => None,
@@ -69,7 +71,7 @@ impl StorePlace {
         }
     }
 
-    /// The store as plans call it.
+    /// Returns the store in the plans' terms.
     #[must_use]
     pub fn store(&self) -> Store {
         match self {
@@ -81,7 +83,7 @@ impl StorePlace {
     }
 }
 
-/// The program behind a store; `None` when none is needed beside the server.
+/// Returns the database server of a store; `None` when the store needs none.
 #[must_use]
 pub fn engine(store: Store) -> Option<Engine> {
     match store {

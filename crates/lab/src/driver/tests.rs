@@ -1,4 +1,4 @@
-//! Configurations and command lines, checked by the servers themselves where those are installed.
+//! Configurations and command lines, checked by the servers themselves if they are installed.
 
 use std::os::unix::fs::MetadataExt;
 
@@ -28,7 +28,7 @@ fn place(name: &str) -> Place {
     }
 }
 
-/// A place as it is in namespaces.
+/// Returns a place as in namespaces.
 fn own_place(name: &str) -> Place {
     Place {
         address: "10.0.0.3:67".parse().unwrap(),
@@ -38,7 +38,7 @@ fn own_place(name: &str) -> Place {
     }
 }
 
-/// The same for DHCPv6.
+/// Returns a place as in namespaces for DHCPv6.
 fn own_place_v6(name: &str) -> Place {
     let family = Family::of(Protocol::Dhcp6);
     Place {
@@ -50,13 +50,14 @@ fn own_place_v6(name: &str) -> Place {
     }
 }
 
-/// Interfaces of a configuration must exist when Kea checks it.
+/// Moves a place to the loopback interface: interfaces of a configuration must exist when Kea
+/// checks it.
 fn on_loopback(place: Place) -> Place {
     let address = SocketAddr::new(place.family.loopback, place.family.port);
     Place { interface: "lo".to_owned(), address, ..place }
 }
 
-/// True when `program` is there; says why not otherwise.
+/// Returns true when `program` is installed; prints the reason otherwise.
 fn is_installed(program: &Result<PathBuf, LabError>) -> bool {
     if let Err(e) = program {
         assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"));
@@ -124,7 +125,7 @@ fn kea_itself_accepts_every_feature() {
     }
 }
 
-/// Returns whether Kea 3 can be asked here; where it must be, its absence fails the test.
+/// Returns true if Kea 3 can run here; if it is required, its absence fails the test.
 fn has_kea_3() -> bool {
     let reason = match kea::debian_13(Version::V4) {
         Err(error) => error.to_string(),
@@ -153,7 +154,7 @@ fn kea_3_accepts_every_feature_and_finds_its_databases() {
             let kind = Kind::Kea { version: KeaVersion::Debian13, multi_threaded: true };
             let prepared = prepare(&subject(kind), &place).unwrap();
             assert!(prepared.version.starts_with('3'), "{prepared:?}");
-            // Kea's own check of a configuration, in place of its start.
+            // Kea's own check of a configuration, instead of its start.
             let words = prepared.command.words();
             let start = words.iter().rposition(|word| word == "-c").unwrap();
             let check = words[1..start].iter().map(String::as_str);

@@ -1,4 +1,5 @@
-//! The lab's part on another machine: it keeps a folder there for as long as somebody listens.
+//! The lab's part on another machine: it keeps a folder there as long as the lab that started it
+//! listens.
 
 use std::fs;
 use std::io::{self, BufRead, Write};
@@ -12,7 +13,7 @@ use testbed::topology::allowed_cpus;
 use super::message::{Answer, Copy, Hello, Order};
 use crate::error::LabError;
 
-/// A folder that is removed with the value.
+/// Folder that is removed with the value.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -21,11 +22,11 @@ impl Drop for Folder {
     }
 }
 
-/// Does what the lines of `orders` say, and writes a line to `answers` for each, until there are no more.
-/// Its folder is gone afterwards.
+/// Carries out the lines of `orders`, and writes a line to `answers` for each, until the orders
+/// end. Removes its folder afterwards.
 ///
 /// # Errors
-/// The folder cannot be made, or nobody reads the answers.
+/// The folder cannot be made, or the answers cannot be written.
 pub fn attend(orders: impl BufRead, mut answers: impl Write) -> Result<(), LabError> {
     let name = format!("godwit-lab-{}-{}", std::process::id(), Clock::mono_ns());
     let folder = Folder(std::env::temp_dir().join(name));
@@ -64,7 +65,7 @@ fn hello(folder: &Path) -> Result<Hello, LabError> {
     })
 }
 
-/// What the loopback interface has, whatever its list says.
+/// Addresses of the loopback interface, whatever its list contains.
 const LOOPBACK: [IpAddr; 2] =
     [IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), IpAddr::V6(std::net::Ipv6Addr::LOCALHOST)];
 
@@ -88,7 +89,7 @@ fn done(order: Order, folder: &Path) -> Answer {
     }
 }
 
-/// Whether `path` is below `folder`, without steps up.
+/// Returns true if `path` is below `folder`, without steps up.
 fn is_inside(path: &Path, folder: &Path) -> bool {
     path.starts_with(folder) && !path.components().any(|part| part == Component::ParentDir)
 }
@@ -105,7 +106,7 @@ fn clear(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The files in `folder` that are text; there are none where there is no folder.
+/// Returns the text files in `folder`; none if the folder does not exist.
 fn get(folder: &Path) -> Answer {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let files = entries.filter(|entry| entry.path().is_file()).filter_map(|entry| {

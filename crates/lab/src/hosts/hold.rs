@@ -1,4 +1,5 @@
-//! A program of the lab's on another machine: run for as long as somebody listens, and sampled meanwhile.
+//! A program of the lab's on another machine: it runs as long as the lab that started it listens,
+//! and is sampled meanwhile.
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -18,36 +19,37 @@ use testbed::{ChildProcess, CommandLine, Side, Target, sampler};
 use crate::error::LabError;
 use crate::samples::Sampling;
 
-/// How long a program may take to end when asked politely.
+/// Longest time that a program may take to end after the polite signal.
 const GRACE: Duration = Duration::from_secs(5);
 /// Lines of its complaint that are passed on.
 const LAST_LINES: usize = 3;
-/// What is told when the program was ended by a signal, as shells do.
+/// Base of the code that is reported when the program was ended by a signal, as shells do.
 const SIGNALLED: u8 = 128;
-/// The name of the files with the program's outputs.
+/// Name of the files with the program's outputs.
 pub(super) const PROGRAM: &str = "program";
 
-/// What is run, and what of it is watched.
+/// Program that is run, and its sampling.
 #[derive(Clone, Debug)]
 pub struct Held {
-    /// Whose part it plays.
+    /// Side whose part the program plays.
     pub side: Side,
-    /// Where it takes datagrams.
+    /// Address at which it receives datagrams.
     pub address: SocketAddr,
-    /// The interface that has that address.
+    /// Name of the interface that has that address.
     pub interface: String,
-    /// The processors that are watched.
+    /// Processors that are sampled.
     pub cpus: Vec<usize>,
-    /// How often.
+    /// Interval between samples.
     pub interval: Duration,
-    /// Where it runs, made when it is not there.
+    /// Folder in which it runs, created if it does not exist.
     pub folder: PathBuf,
-    /// The program and its arguments.
+    /// Words of the program and its arguments.
     pub words: Vec<String>,
 }
 
-/// Runs `held` until it ends or `input` does, and writes a sample a line to `output`, whose times are those of
-/// the monotonic clock. Returns the code with which the program ended, 128 and its signal as shells do.
+/// Runs `held` until it ends or `input` does, and writes a sample a line to `output`, whose times
+/// are those of the monotonic clock. Returns the code with which the program ended, 128 and its
+/// signal as shells do.
 ///
 /// # Errors
 /// The program cannot be started.
@@ -96,7 +98,7 @@ pub fn hold(
     Ok(ended.map_or(SIGNALLED, code))
 }
 
-/// The code of a program that ended, as shells tell it.
+/// Returns the code of a program that ended, as shells report it.
 fn code(status: ExitStatus) -> u8 {
     use std::os::unix::process::ExitStatusExt;
     let code = status.code().unwrap_or_else(|| i32::from(SIGNALLED) + status.signal().unwrap_or(0));
@@ -109,7 +111,7 @@ fn write(output: &mut impl Write, sample: &Sample) -> io::Result<()> {
     output.flush()
 }
 
-/// Set when `input` has ended.
+/// Returns a flag that is set when `input` has ended.
 fn over(mut input: impl Read + Send + 'static) -> Arc<AtomicBool> {
     let is_over = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&is_over);

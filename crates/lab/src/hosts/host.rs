@@ -1,5 +1,5 @@
-//! Another machine as the lab sees it: a copy of the lab that SSH starts there and keeps for the run, orders to
-//! it and answers from it, and the commands that have something run there.
+//! Another machine as the lab sees it: a copy of the lab that SSH starts there and keeps for the
+//! run, orders to it and answers from it, and the commands that run a program there.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -18,38 +18,38 @@ use testbed::{CommandLine, Side};
 use super::message::{Answer, Copy, Hello, Order};
 use crate::error::LabError;
 
-/// How long SSH and the other side may take for an answer.
+/// Longest time that SSH and the other side may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long the other side may take to end.
+/// Longest time that the other side may take to end.
 const GRACE: Duration = Duration::from_secs(5);
-/// How often is looked whether it has.
+/// Time between checks whether it has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// Questions for the time, one after another.
+/// Number of requests for the time, one after another.
 const PINGS: usize = 16;
 
-/// Another machine.
+/// Connection to another machine.
 #[derive(Debug)]
 pub(crate) struct Host {
-    /// What SSH knows it by.
+    /// Name of the machine for SSH.
     name: String,
-    /// The words before the name.
+    /// Words of the SSH command before the name.
     ssh: Vec<String>,
-    /// The program there.
+    /// Path of the program there.
     godwit: String,
-    /// What is on this machine, and stands in texts: the result folder and this binary.
+    /// Paths of this machine that occur in texts: the result folder and this binary.
     here: (PathBuf, PathBuf),
     hello: Hello,
     clock: Offset,
     session: Session,
 }
 
-/// The lab's copy there.
+/// Session with the lab's copy there.
 #[derive(Debug)]
 struct Session {
     child: Child,
-    /// Taken when there are no more orders.
+    /// Pipe for orders; taken when there are no more orders.
     orders: Option<ChildStdin>,
-    /// Lines with the time at which they came.
+    /// Lines with the times at which they arrived, in nanoseconds.
     answers: Receiver<(String, u64)>,
     complaints: PathBuf,
 }
@@ -73,12 +73,12 @@ impl Session {
     fn ask(&mut self, order: &Order) -> Result<(Answer, u64), String> {
         let line = serde_json::to_string(order).expect("orders are plain data");
         let orders = self.orders.as_mut().expect("it is open until the value goes");
-        // One that has ended is told by what it does not answer.
+        // A copy that has ended is detected by the missing answer.
         let _ = writeln!(orders, "{line}").and_then(|()| orders.flush());
         self.answer()
     }
 
-    /// The last line that it complained with.
+    /// Returns the last line of its error output.
     fn last_words(&self) -> String {
         let text = fs::read_to_string(&self.complaints).unwrap_or_default();
         let last = text.lines().rfind(|line| !line.trim().is_empty());
@@ -99,8 +99,8 @@ impl Drop for Session {
 }
 
 impl Host {
-    /// Reaches the machine `name`. What has to do with `folder`, the result folder, and `godwit`, this
-    /// binary, is translated for it.
+    /// Connects to the machine `name`. Paths in `folder`, the result folder, and `godwit`, this
+    /// binary, are translated for it.
     ///
     /// # Errors
     /// It cannot be reached, or has no such program of this version.
@@ -122,7 +122,8 @@ impl Host {
         let complaints = folder.join(format!("host-{file}.err"));
         let errors = fs::File::create(&complaints)
             .map_err(|e| LabError::cannot(format!("create {}", complaints.display()), e))?;
-        // A group of its own: Ctrl-C reaches the lab alone, which ends the others in order.
+        // The child has a process group of its own: Ctrl-C reaches the lab alone, which ends the
+        // others in order.
         let mut child = Command::new(program)
             .args(arguments)
             .stdin(Stdio::piped())
@@ -162,22 +163,22 @@ impl Host {
         Ok(Self { name, ssh, godwit: plan.godwit.clone(), here, hello, clock, session })
     }
 
-    /// What SSH knows it by.
+    /// Returns the machine's name for SSH.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// How far its clock is from this machine's.
+    /// Returns the offset of its clock from this machine's.
     pub(crate) const fn clock(&self) -> Offset {
         self.clock
     }
 
-    /// The processors that may be used there, at least one.
+    /// Returns the processors that may be used there, at least one.
     pub(crate) fn processors(&self) -> &[usize] {
         &self.hello.processors
     }
 
-    /// The interface there that has `address`.
+    /// Returns the interface there that has `address`.
     pub(crate) fn interface_of(&self, address: IpAddr) -> Result<&str, LabError> {
         let has_it = |(_, own): &&(String, Vec<IpAddr>)| own.contains(&address);
         let found = self.hello.interfaces.iter().find(has_it).map(|(name, _)| name.as_str());
@@ -186,13 +187,14 @@ impl Host {
         })
     }
 
-    /// `text` with what is of this machine as it is there.
+    /// Translates paths of this machine in `text` to those of the other machine.
     fn there(&self, text: &str) -> String {
         let (folder, godwit) = (self.here.0.to_string_lossy(), self.here.1.to_string_lossy());
         text.replace(&*folder, &self.hello.folder).replace(&*godwit, &self.godwit)
     }
 
-    /// Brings the files of `folder`, which is in the result folder, there, in place of what was in its copy.
+    /// Copies the files of `folder`, which is in the result folder, to the other machine, and
+    /// replaces the content of its copy.
     pub(crate) fn put(&mut self, folder: &Path) -> Result<(), LabError> {
         let there = self.there(&folder.to_string_lossy());
         self.done(&Order::Clear(there.clone()))?;
@@ -208,7 +210,7 @@ impl Host {
         Ok(())
     }
 
-    /// Brings the files of the copy of `folder` here.
+    /// Copies the files of the copy of `folder` to this machine.
     pub(crate) fn get(&mut self, folder: &Path) -> Result<(), LabError> {
         let there = self.there(&folder.to_string_lossy());
         match self.session.ask(&Order::Get(there)) {
@@ -225,9 +227,9 @@ impl Host {
         }
     }
 
-    /// What has `inner` run there, its paths translated, for as long as this command's input is open, with
-    /// its files in the copy of `folder`: a part on `side` that takes datagrams at `address`, on processor
-    /// `cpu`, sampled every `interval_ms`.
+    /// Returns the command that runs `inner` there, its paths translated, as long as the command's
+    /// input is open, with its files in the copy of `folder`: a part on `side` that receives
+    /// datagrams at `address`, on processor `cpu`, sampled every `interval_ms`.
     pub(crate) fn command(
         &self,
         (side, address, cpu): (Side, SocketAddr, usize),
@@ -262,7 +264,7 @@ impl Host {
     }
 }
 
-/// How far the clock there is from this machine's.
+/// Measures the offset of the clock there from this machine's.
 fn clock(session: &mut Session) -> Result<Offset, String> {
     let mut trips = Vec::with_capacity(PINGS);
     for _ in 0..PINGS {

@@ -1,54 +1,54 @@
-//! What the lab and a copy of itself on another machine say to each other: lines of JSON, an answer to every
-//! order.
+//! Messages between the lab and a copy of itself on another machine: lines of JSON, an answer to
+//! every order.
 
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-/// What the lab wants.
+/// Order of the lab.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Order {
-    /// What time it is there.
+    /// Request for the time there.
     Clock,
-    /// A file is to be written.
+    /// Order to write a file.
     Put(Copy),
-    /// A folder is to be removed, with all that is in it.
+    /// Order to remove a folder with its content.
     Clear(String),
-    /// The files in a folder, not those in folders of it.
+    /// Request for the files in a folder, without its subfolders.
     Get(String),
 }
 
-/// What the other side says.
+/// Answer of the other side.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Answer {
-    /// Once, before any order.
+    /// Greeting, once, before any order.
     Hello(Hello),
-    /// Its monotonic clock, nanoseconds.
+    /// Monotonic clock, in nanoseconds.
     Clock(u64),
-    /// It has been done.
+    /// Confirmation that an order was carried out.
     Done,
-    /// What was asked for; the paths are names.
+    /// Files that were requested; the paths are names.
     Files(Vec<Copy>),
-    /// What was tried, and what kept it from being done.
+    /// Failed action, and its cause.
     Failed(String),
 }
 
-/// Who is there.
+/// Description of the other side.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Hello {
-    /// Its version.
+    /// Version of the program.
     pub(super) version: String,
-    /// The processors that it may use.
+    /// Processors that it may use.
     pub(super) processors: Vec<usize>,
-    /// A folder of its own, which it removes at the end.
+    /// Folder of its own, which it removes at the end.
     pub(super) folder: String,
-    /// Its interfaces with their addresses.
+    /// Interfaces with their addresses.
     pub(super) interfaces: Vec<(String, Vec<IpAddr>)>,
 }
 
-/// A file of text.
+/// Text file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Copy {
     pub(super) path: String,

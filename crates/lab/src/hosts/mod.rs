@@ -1,9 +1,10 @@
-//! More than one machine: where server and generators of a plan are, what of a plan cannot be measured so, and
-//! the copies of the lab there.
+//! More than one machine: the machines of a plan's server and generators, the settings that cannot
+//! be measured so, and the copies of the lab there.
 //!
-//! Everything there is started by SSH and lives as long as the connection: [`attend()`] keeps a folder for the
-//! run, and [`hold()`] runs and samples one program. Whichever way the lab ends, both notice. The result folder
-//! has a copy there; what is brought over has the names of the other machine in it.
+//! Every process there is started by SSH and lives as long as the connection: [`attend()`] keeps a
+//! folder for the run, and [`hold()`] runs and samples one program. Both notice the end of the lab,
+//! whatever its cause. The result folder has a copy there; in files that are copied, paths are
+//! those of the other machine.
 
 mod attend;
 mod hold;
@@ -27,29 +28,31 @@ use crate::error::LabError;
 use crate::family::Family;
 use crate::subject::Subject;
 
-/// Processors of generators are numbered on from this, and from its multiples for further generators, where
-/// another machine has a part: the number of one machine's processor means nothing on another.
+/// First number of generators' processors, whose multiples are those of further generators, if
+/// another machine takes part: the number of one machine's processor means nothing on another.
 pub(crate) const GENERATOR_CPUS: u32 = 1_000;
-/// How far wrong a comparison of clocks may be without a remark, nanoseconds.
+/// Largest uncertainty of a comparison of clocks without a remark, in nanoseconds.
 const UNCERTAINTY_MAX_NS: u64 = base::offset::UNCERTAINTY_MAX_NS;
 
-/// The machines that have a part.
+/// Machines that take part.
 #[derive(Debug)]
 pub(crate) struct Machines {
-    /// The servers'.
+    /// Machine of the servers.
     pub(crate) server: Host,
-    /// The generators', with where each sends from; none for this one.
+    /// Machines of the generators, each with the address that it sends from; empty for this
+    /// machine.
     pub(crate) generators: Vec<(Host, SocketAddr)>,
     server_ip: IpAddr,
     first_port: u16,
 }
 
 impl Machines {
-    /// Reaches the machines of `plan`; `None` when it has but this one. What is in `folder`, the result
-    /// folder, will have copies there, and `godwit` is this binary.
+    /// Connects to the machines of `plan`; `None` when it uses only this one. Files in `folder`,
+    /// the result folder, will have copies there, and `godwit` is this binary.
     ///
     /// # Errors
-    /// The plan asks for what cannot be done so; a machine cannot be reached, or lacks the program.
+    /// The plan has settings that cannot be measured so; a machine cannot be reached, or lacks the
+    /// program.
     pub(crate) fn open(
         plan: &Plan,
         subjects: &[Subject],
@@ -82,14 +85,14 @@ impl Machines {
         Ok(Some(Self { server, generators, server_ip, first_port: hosts.first_port }))
     }
 
-    /// Where the server at `position` takes messages.
+    /// Returns the address at which the server at `position` receives messages.
     pub(crate) fn server_address(&self, position: usize) -> SocketAddr {
         let port = usize::from(self.first_port) + 1 + position;
         SocketAddr::new(self.server_ip, u16::try_from(port).unwrap_or(u16::MAX))
     }
 
-    /// Where this machine sends from: as the generator, where there is no other, and to ask whether servers
-    /// answer.
+    /// Returns the address that this machine sends from: as the generator, if there is no other,
+    /// and for the probe whether servers answer.
     pub(crate) fn own_address(&self, family: Family) -> Result<SocketAddr, LabError> {
         let route = netio::route::to(self.server_address(0))
             .map_err(|e| LabError::Failed(e.to_string()))?;
@@ -97,12 +100,12 @@ impl Machines {
         Ok(SocketAddr::new(route.local, port))
     }
 
-    /// The addresses of the relays that generators play on other machines.
+    /// Returns the addresses of the relays that generators play on other machines.
     pub(crate) fn relays(&self) -> Vec<IpAddr> {
         self.generators.iter().map(|(_, address)| address.ip()).collect()
     }
 
-    /// What the reader of the report must know.
+    /// Returns notes that the reader of the report must know.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = vec![format!(
             "The servers ran on {}, and what is said of processors, memory, sockets and interfaces of the \
@@ -131,7 +134,7 @@ impl Machines {
     }
 }
 
-/// What of `plan` the lab does on its own machine only, a sentence each.
+/// Returns the settings of `plan` that the lab supports on its own machine only, a sentence each.
 fn unfit(plan: &Plan, subjects: &[Subject]) -> Vec<String> {
     let server = &plan.server;
     let mut found = Vec::new();

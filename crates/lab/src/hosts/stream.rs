@@ -1,4 +1,5 @@
-//! Samples that another machine sends while something runs there, on this machine's clock.
+//! Samples that another machine sends while a program runs there, converted to this machine's
+//! clock.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -10,31 +11,32 @@ use base::time::NS_PER_S;
 use measure::record::Sample;
 use netio::Clock;
 
-/// How long is waited for the last sample of a trial.
+/// Longest wait for the last sample of a trial.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often is looked for it.
+/// Time between checks for that sample.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// A moment on both of this machine's ways of telling time.
+/// Begin of the run on the monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
     mono_ns: u64,
 }
 
 impl Origin {
-    /// `origin` on the monotonic clock.
+    /// Converts `origin` to the monotonic clock.
     pub(crate) fn of(origin: Instant) -> Self {
         let since_ns = u64::try_from(origin.elapsed().as_nanos()).unwrap_or(0);
         Self { mono_ns: Clock::mono_ns().saturating_sub(since_ns) }
     }
 
-    /// Seconds from the origin to a time of the other machine's clock, given in seconds.
+    /// Returns the seconds from the origin to a time of the other machine's clock, given in
+    /// seconds.
     fn seconds(self, there_s: f64, clock: Offset) -> f64 {
         there_s - clock.ns as f64 / NS_PER_S as f64 - self.mono_ns as f64 / NS_PER_S as f64
     }
 }
 
-/// A file to which samples are written, a line each, as far as it has been read.
+/// File to which samples are written, a line each, with the position up to which it has been read.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     path: PathBuf,
@@ -42,8 +44,9 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// The samples that `path` has got since the last call for it and that ended after `from_s`, their times
-    /// since `origin`. Waits a while for one that ended at `until_s` or later.
+    /// Returns the samples that were written to `path` since the last call for it and that ended
+    /// after `from_s`, their times since `origin`. Waits up to `PATIENCE` for one that ended at
+    /// `until_s` or later.
     pub(crate) fn samples(
         &mut self,
         path: &Path,
@@ -69,7 +72,7 @@ impl Stream {
         }
     }
 
-    /// The whole lines that were written since the last call.
+    /// Returns the samples of the whole lines that were written since the last call.
     fn more(&mut self) -> Vec<Sample> {
         let mut text = String::new();
         let read = File::open(&self.path).and_then(|mut file| {
@@ -85,8 +88,8 @@ impl Stream {
     }
 }
 
-/// `base` with what `others` say of other machines at the same times. Each sample of theirs goes into the
-/// first of `base` that does not end before it, the last ones into the last.
+/// Merges `others`, samples of other machines at the same times, into `base`. Each of their samples
+/// is added to the first of `base` that does not end before it, the last ones to the last.
 pub(crate) fn joined(mut base: Vec<Sample>, others: &[Vec<Sample>]) -> Vec<Sample> {
     for stream in others {
         let mut rest = stream.iter().peekable();
@@ -107,7 +110,7 @@ pub(crate) fn joined(mut base: Vec<Sample>, others: &[Vec<Sample>]) -> Vec<Sampl
     base
 }
 
-/// Everything but memory, which does not add up over time.
+/// Adds all counts but memory, which does not add up over time.
 fn add(into: &mut Sample, of: &Sample) {
     into.server_socket_drops += of.server_socket_drops;
     into.generator_socket_drops += of.generator_socket_drops;

@@ -1,21 +1,22 @@
-//! Lines of lease files and of the generator's lists, as leases.
+//! Parser of lease files and of the generator's lists, line by line.
 
 use std::net::IpAddr;
 
 use crate::family::Version;
 
-/// An address or prefix and who has it.
+/// Address or prefix with its owner.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Lease {
     pub(super) address: IpAddr,
-    /// 32 or 128 for an address.
+    /// Length of the prefix, 32 or 128 for an address.
     pub(super) prefix_len: u8,
-    /// The hardware address; for DHCPv6 the DUID and the four octets of the IAID.
+    /// Hardware address; for DHCPv6 the DUID and the four bytes of the IAID.
     pub(super) owner: Box<[u8]>,
 }
 
 impl Lease {
-    /// As a line of the generator's list, without what the address tells by itself.
+    /// Formats the lease as a line of the generator's list, without the columns that the address
+    /// implies.
     pub(super) fn show(&self) -> String {
         let octets = |octets: &[u8]| {
             let hex: Vec<String> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
@@ -31,20 +32,20 @@ impl Lease {
     }
 }
 
-/// How a file is to be read, line by line.
+/// Format of a file, line by line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
-    /// The generator's list: `address,mac` or `address,prefix_len,lease_type,duid,iaid`.
+    /// List of the generator: `address,mac` or `address,prefix_len,lease_type,duid,iaid`.
     List,
     /// Kea's CSV: for DHCPv4 address and hardware address are the first two columns.
     Kea,
-    /// dhcpd.leases(5).
+    /// ISC dhcpd's format, dhcpd.leases(5).
     Dhcpd,
-    /// `expiry MAC ADDRESS host client-id`, or `expiry IAID ADDRESS host DUID`.
+    /// dnsmasq's format: `expiry MAC ADDRESS host client-id`, or `expiry IAID ADDRESS host DUID`.
     Dnsmasq,
 }
 
-/// Reads one file.
+/// Reader of one file.
 #[derive(Debug)]
 pub(super) struct Lines {
     format: Format,
@@ -57,7 +58,7 @@ impl Lines {
         Self { format, version, block: Block::default() }
     }
 
-    /// The lease that ends with `line`; `None` for headings and rows cut off in the middle.
+    /// Returns the lease that ends with `line`; `None` for headings and rows cut off in the middle.
     pub(super) fn take(&mut self, line: &str) -> Option<Lease> {
         match (self.format, self.version) {
             (Format::List | Format::Kea, Version::V4) => two_columns(line),
@@ -74,8 +75,8 @@ fn two_columns(line: &str) -> Option<Lease> {
     v4(address.trim(), rest.split([',', '\n']).next()?.trim())
 }
 
-/// Columns at the places of address, prefix length, lease type, DUID and IAID. A column more must
-/// follow or the line end, as the last number may be cut off.
+/// Parses the columns at the positions of address, prefix length, lease type, DUID and IAID.
+/// Another column or the line's end must follow, as the last number may be cut off.
 fn columns_v6(line: &str, places: [usize; 5]) -> Option<Lease> {
     let columns: Vec<&str> = line.strip_suffix('\n')?.split(',').collect();
     let [address, length, kind, duid, iaid] = places.map(|at| columns.get(at).copied());
@@ -84,7 +85,7 @@ fn columns_v6(line: &str, places: [usize; 5]) -> Option<Lease> {
     Some(v6(address, prefix_len, parse_octets(duid?)?, iaid))
 }
 
-/// The words of a whole line; `None` for those of the other family.
+/// Parses the words of a whole line; `None` for those of the other family.
 fn dnsmasq(line: &str, version: Version) -> Option<Lease> {
     let words: Vec<&str> = line.strip_suffix('\n')?.split(' ').collect();
     let &[_, first, address, _, last] = words.as_slice() else { return None };
@@ -108,7 +109,7 @@ fn v6(address: IpAddr, prefix_len: u8, mut duid: Vec<u8>, iaid: u32) -> Lease {
     Lease { address, prefix_len, owner: duid.into() }
 }
 
-/// Octets with or without colons between them.
+/// Parses bytes with or without colons between them.
 fn parse_octets(text: &str) -> Option<Vec<u8>> {
     let digits: String = text.chars().filter(|&c| c != ':').collect();
     if digits.is_empty() || !digits.len().is_multiple_of(2) || !digits.is_ascii() {
@@ -120,10 +121,10 @@ fn parse_octets(text: &str) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// What has been read of a block of dhcpd.leases(5), one statement per line:
+/// State of a block of dhcpd.leases(5) as far as it has been read, one statement per line:
 /// `lease ADDRESS { binding state active; hardware ethernet MAC; }`, or
-/// `ia-na "IAID and DUID" { iaaddr ADDRESS { binding state active; } }` and the same with `ia-pd` and
-/// `iaprefix`.
+/// `ia-na "IAID and DUID" { iaaddr ADDRESS { binding state active; } }`, and likewise with `ia-pd`
+/// and `iaprefix`.
 #[derive(Debug, Default)]
 struct Block {
     address: Option<(IpAddr, u8)>,
@@ -132,7 +133,7 @@ struct Block {
 }
 
 impl Block {
-    /// Takes a line; the lease at the end of a block in which it is active.
+    /// Takes a line; returns the lease at the end of a block in which it is active.
     fn take(&mut self, line: &str) -> Option<Lease> {
         let line = line.trim();
         let opened = |name: &str| line.strip_prefix(name)?.strip_suffix(" {");
@@ -165,7 +166,8 @@ fn parse_prefix(text: &str) -> Option<(IpAddr, u8)> {
     }
 }
 
-/// The DUID and the IAID of `"..."`, where the IAID stands first, in the machine's own order.
+/// Returns the DUID and the IAID of `"..."`, where the IAID comes first, in the machine's own byte
+/// order.
 fn identity_association(quoted: &str) -> Option<Vec<u8>> {
     let octets = unescape(quoted.strip_prefix('"')?.strip_suffix('"')?)?;
     let (iaid, duid) = octets.split_first_chunk()?;
@@ -174,7 +176,8 @@ fn identity_association(quoted: &str) -> Option<Vec<u8>> {
     Some(owner)
 }
 
-/// `\ooo` is an octet in octal digits, `\` before another character that character.
+/// Decodes escapes: `\ooo` is a byte in octal digits, `\` before another character is that
+/// character.
 fn unescape(text: &str) -> Option<Vec<u8>> {
     let mut octets = Vec::new();
     let mut rest = text.as_bytes();

@@ -1,8 +1,8 @@
-//! Whether every lease that a client was given is in the server's lease file, and whether no two
-//! clients were given the same.
+//! Check that every lease of a client is in the server's lease file, and that no two clients have
+//! an equal lease.
 //!
-//! The generator writes a line per lease; the server's file is Kea's CSV, with rotated files beside
-//! it (`.1`, `.2`, `.completed`), or as dhcpd.leases(5) or dnsmasq(8) have it.
+//! The generator writes a line per lease; the server's file is Kea's CSV, with rotated files next
+//! to it (`.1`, `.2`, `.completed`), or has the format of dhcpd.leases(5) or dnsmasq(8).
 
 mod format;
 
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use format::{Format, Lease, Lines};
 
-/// A server's lease file.
+/// Lease file of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseFile {
     path: PathBuf,
@@ -25,60 +25,60 @@ pub struct LeaseFile {
 }
 
 impl LeaseFile {
-    /// Kea's, which is also Godwit's.
+    /// Makes a file in Kea's format, which is also Godwit's.
     #[must_use]
     pub fn kea(path: PathBuf, version: Version) -> Self {
         Self { path, format: Format::Kea, version }
     }
 
-    /// ISC dhcpd's.
+    /// Makes a file in ISC dhcpd's format.
     #[must_use]
     pub fn dhcpd(path: PathBuf, version: Version) -> Self {
         Self { path, format: Format::Dhcpd, version }
     }
 
-    /// Dnsmasq's.
+    /// Makes a file in dnsmasq's format.
     #[must_use]
     pub fn dnsmasq(path: PathBuf, version: Version) -> Self {
         Self { path, format: Format::Dnsmasq, version }
     }
 
-    /// The file and every file beside it whose name continues with a dot.
+    /// Returns the file and every file next to it whose name continues with a dot.
     pub(crate) fn companions(&self) -> Vec<PathBuf> {
         companions(&self.path)
     }
 }
 
-/// What the comparison of one server found.
+/// Result of the check of one server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verified {
-    /// The server and its variant.
+    /// Name of the server and its variant.
     pub server: String,
-    /// Leases that clients were given, each counted once.
+    /// Number of leases that clients got, each counted once.
     pub given: u64,
-    /// Those that are in the server's file.
+    /// Number of those leases that are in the server's file.
     pub found: u64,
-    /// The first few that are not, as `address,mac` or `prefix/length,duid,iaid`.
+    /// First few leases that are not in the file, as `address,mac` or `prefix/length,duid,iaid`.
     pub missing: Vec<String>,
-    /// Addresses that several clients were given, each counted once.
+    /// Number of addresses that several clients got, each counted once.
     #[serde(default)]
     pub shared: u64,
-    /// The first few clients of those, as in `missing`.
+    /// First few clients of those addresses, as in `missing`.
     #[serde(default)]
     pub sharing: Vec<String>,
 }
 
-/// How many missing leases are named.
+/// Number of missing leases that are named.
 const NAMED: usize = 10;
 
 impl Verified {
-    /// True when nothing is missing and every lease is one client's.
+    /// Returns true if nothing is missing and every lease is one client's.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.found == self.given && self.shared == 0
     }
 
-    /// What was found of the runs of each server put together, in the order of their first ones.
+    /// Adds up the results of the runs of each server, in the order of their first ones.
     #[must_use]
     pub fn by_server(all: Vec<Self>) -> Vec<Self> {
         let mut together: Vec<Self> = Vec::new();
@@ -100,7 +100,8 @@ impl Verified {
 }
 
 /// Looks for every lease of `lists` in `lease_file` and its rotated companions. No lease may have
-/// ended between the first of the lists and the last, or its address may rightly be another's.
+/// ended between the first of the lists and the last, or its address may rightly be another
+/// client's.
 ///
 /// # Errors
 /// A file cannot be read; the message names it.
@@ -126,7 +127,7 @@ pub fn verify(server: &str, lists: &[PathBuf], lease_file: &LeaseFile) -> Result
     })
 }
 
-/// How many addresses have several owners, and the first few of those.
+/// Returns the number of addresses with several owners, and the first few of those.
 fn shared(given: &HashSet<Lease>) -> (u64, Vec<String>) {
     let mut given: Vec<&Lease> = given.iter().collect();
     given.sort_unstable();

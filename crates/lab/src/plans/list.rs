@@ -1,4 +1,4 @@
-//! The list of plans as people read it: grouped, with the time that each takes and what it needs.
+//! The list of plans as people read it: grouped, with the time and the requirements of each.
 
 use std::fmt::Write as _;
 
@@ -12,23 +12,23 @@ use crate::runner::RunTime;
 use crate::subject::subjects;
 use crate::suite::forecast_s;
 
-/// Plans for somebody who is new.
+/// Plans for new users.
 const START: [&str; 3] = ["dhcp4-quick", "dhcp6-quick", "dns-quick"];
-/// Columns of a name, at least.
+/// Least number of columns of a name.
 const NAME: usize = 16;
 
-/// A plan as it is listed.
+/// Plan as it is listed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listed {
-    /// Its name.
+    /// Name of the plan.
     pub name: String,
-    /// One line about it.
+    /// Description in one line.
     pub title: String,
-    /// The heading that it stands under.
+    /// Heading of the plan's group.
     pub group: &'static str,
-    /// Seconds that it takes as it is, if that is known.
+    /// Time that the plan takes as it is, in seconds, if that is known.
     pub time_s: Option<f64>,
-    /// Needs beside this binary: packages and privileges.
+    /// Requirements besides this binary: packages and privileges.
     pub needs: Vec<&'static str>,
 }
 
@@ -75,7 +75,7 @@ fn entry(name: String, title: String) -> Listed {
     Listed { time_s: Some(plan_s(&plan)), needs: needs(&plan), ..of(group) }
 }
 
-/// The time of a plan with all its lines.
+/// Returns the time of a plan with all its lines, in seconds.
 fn plan_s(plan: &Plan) -> f64 {
     let subjects = subjects(plan, &plan.servers, None).unwrap_or_default();
     RunTime::of(plan, &subjects).announced_s
@@ -103,7 +103,7 @@ fn needs(plan: &Plan) -> Vec<&'static str> {
     needs
 }
 
-/// `50 s`, `3 min`, `2.5 h`.
+/// Formats a time: `50 s`, `3 min`, `2.5 h`.
 fn shown_time(seconds: Option<f64>) -> String {
     match seconds {
         None => "-".to_owned(),
@@ -113,7 +113,7 @@ fn shown_time(seconds: Option<f64>) -> String {
     }
 }
 
-/// The list for a terminal of 80 columns: no line is longer.
+/// Formats the list for a terminal of 80 columns: no line is longer.
 #[must_use]
 pub fn table() -> String {
     let plans = listed();
@@ -143,7 +143,7 @@ pub fn table() -> String {
     text
 }
 
-/// The list as JSON, `godwit.plans.v1`.
+/// Returns the list as JSON, `godwit.plans.v1`.
 #[must_use]
 pub fn json() -> Value {
     let plans: Vec<Value> = listed()

@@ -1,4 +1,4 @@
-//! Where plans are: files of the user, or those that are shipped inside the binary.
+//! Sources of plans: files of the user, or those that are shipped inside the binary.
 
 mod list;
 
@@ -72,14 +72,14 @@ pub const SUITES: [(&str, &str); 2] = [
 pub const REGRESSIONS: [(&str, &str); 1] =
     [("dccp-regression", include_str!("../../../../plans/dccp-regression.toml"))];
 
-/// The folder in which a bare name is looked for first.
+/// Folder in which a bare name is looked for first.
 pub const FOLDER: &str = "plans";
 
-/// Reads the plan that the user named: a path when it has a slash or ends in `.toml`, else
+/// Reads the plan that the user named: a path when the name has a slash or ends in `.toml`, else
 /// `plans/NAME.toml` below the current folder, else a shipped plan.
 ///
 /// # Errors
-/// There is no such plan, or it has problems: all of them are in the message, with their places.
+/// There is no such plan, or it has problems: all of them are in the message, with their positions.
 pub fn load(named: &str) -> Result<Plan, LabError> {
     let (file, text) = read(named)?;
     if is_suite(&text) {
@@ -96,27 +96,27 @@ pub fn load(named: &str) -> Result<Plan, LabError> {
     Ok(plan)
 }
 
-/// Word of a plan of DNS in place of servers, to measure those that are installed.
+/// Word of a plan of DNS instead of servers, to measure those that are installed.
 const INSTALLED: &str = "installed";
 
-/// Names of the DNS servers that are installed and whose zone is ours; the plain responder where
-/// there is none.
+/// Returns the names of the DNS servers that are installed and serve the lab's zone; the plain
+/// responder if there is none.
 fn installed_dns_servers() -> Vec<String> {
     let servers = PEERS.iter().filter(|peer| peer.serves == "DNS" && peer.is_driven);
-    // It answers everything with one record, as the responder does.
+    // dumresp answers everything with one record, as the responder does.
     let servers = servers.filter(|peer| peer.name != "dumresp" && peer.path().is_some());
     let names: Vec<String> = servers.map(|peer| peer.name.to_owned()).collect();
     if names.is_empty() { vec!["echo".to_owned()] } else { names }
 }
 
-/// All problems of a plan in a message.
+/// Joins all problems of a plan in one error.
 fn all_of(problems: &[Problem]) -> LabError {
     let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
     LabError::Usage(lines.join("\n"))
 }
 
-/// Reads the regression of DCCP that the user named, found as [`load`] finds a plan; `None` when it is
-/// something else.
+/// Reads the regression of DCCP that the user named, found as [`load`] finds a plan; `None` when it
+/// is something else.
 ///
 /// # Errors
 /// There is nothing of this name, or the regression has problems.
@@ -140,7 +140,7 @@ pub fn load_suite(named: &str) -> Result<Option<Suite>, LabError> {
     Suite::parse(&file, &text).map(Some).map_err(LabError::Usage)
 }
 
-/// A suite has parts, which no plan has.
+/// Returns true if the text is a suite: a suite has parts, which no plan has.
 fn is_suite(text: &str) -> bool {
     text.lines().any(|line| line.trim() == "[[part]]")
 }
@@ -167,13 +167,13 @@ fn read(named: &str) -> Result<(String, String), LabError> {
         })
 }
 
-/// All that is shipped.
+/// Returns everything that is shipped: plans, suites and regressions.
 fn shipped() -> impl Iterator<Item = (&'static str, &'static str)> {
     SHIPPED.iter().chain(&SUITES).chain(&REGRESSIONS).copied()
 }
 
-/// Names and titles of the plans that can be run by bare name. A plan with problems has those as
-/// its title.
+/// Returns names and titles of the plans that can be run by bare name. A plan with problems has
+/// those as its title.
 #[must_use]
 pub fn names() -> Vec<(String, String)> {
     let mut names: Vec<String> = shipped().map(|(name, _)| name.to_owned()).collect();

@@ -1,24 +1,25 @@
-//! The few messages of the client that asks whether a server answers, through a relay: DISCOVER and
-//! REQUEST (RFC 2131 section 4.4.1), SOLICIT and REQUEST in a RELAY-FORW (RFC 9915 sections 18.2
-//! and 19.1), and what of an answer the second needs.
+//! The few messages of the client that probes whether a server answers, through a relay: DISCOVER
+//! and REQUEST (RFC 2131 section 4.4.1), SOLICIT and REQUEST in a RELAY-FORW (RFC 9915 sections
+//! 18.2 and 19.1), and the parts of an answer that the second message needs.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use base::Writer;
 
-/// The client that probes has a prefix that no generator uses.
+/// Hardware address of the probe's client, with a prefix that no generator uses.
 const MAC: [u8; 6] = [0x02, 0x67, 0x77, 0xff, 0x00, 0x00];
-/// The identity association of that client.
+/// Identity association of that client.
 const IAID: u32 = 0x6777_ff00;
 
 const MAGIC: [u8; 4] = [99, 130, 83, 99];
 const V4_HEADER: usize = 240;
-/// RELAY-FORW and RELAY-REPL: type, hop count, link address, peer address.
+/// Length of the header of RELAY-FORW and RELAY-REPL, in bytes: type, hop count, link address, peer
+/// address.
 const RELAY_HEADER: usize = 34;
 const RELAY_FORW: u8 = 12;
 const RELAY_MSG: u16 = 9;
 
-/// A relayed DHCPDISCOVER with the relay's address, or SOLICIT with the link address.
+/// Makes a relayed DHCPDISCOVER with the relay's address, or SOLICIT with the link address.
 pub(super) fn first(link: IpAddr, xid: u32) -> Vec<u8> {
     match link {
         IpAddr::V4(giaddr) => bootp(giaddr, xid, &[53, 1, 1, 55, 2, 1, 51]),
@@ -26,7 +27,7 @@ pub(super) fn first(link: IpAddr, xid: u32) -> Vec<u8> {
             let mut options = [0; 64];
             let mut writer = Writer::new(&mut options);
             // A client identifier from the hardware address (RFC 9915 section 11.4), an elapsed
-            // time of nothing, and one identity association without wishes.
+            // time of 0, and one identity association without preferences.
             writer.u16(1).u16(10).u16(3).u16(1).put(&MAC);
             writer.u16(8).u16(2).u16(0);
             writer.u16(3).u16(12).u32(IAID).u32(0).u32(0);
@@ -36,7 +37,7 @@ pub(super) fn first(link: IpAddr, xid: u32) -> Vec<u8> {
     }
 }
 
-/// The request for what `answer` offers; `None` when it is no offer.
+/// Makes the request for the offer in `answer`; `None` when it is no offer.
 pub(super) fn second(link: IpAddr, xid: u32, answer: &[u8]) -> Option<Vec<u8>> {
     match link {
         IpAddr::V4(giaddr) => {
@@ -50,13 +51,13 @@ pub(super) fn second(link: IpAddr, xid: u32, answer: &[u8]) -> Option<Vec<u8>> {
         }
         IpAddr::V6(link) => {
             let message = relay_message(answer)?;
-            // An ADVERTISE holds all that its REQUEST must: both identifiers and the addresses.
+            // An ADVERTISE has all that its REQUEST must have: both identifiers and the addresses.
             (message.first() == Some(&2)).then(|| relayed(link, 3, xid, &message[4..]))
         }
     }
 }
 
-/// The transaction identifier of a message of either family.
+/// Returns the transaction identifier of a message of either family.
 pub(super) fn xid_of(link: IpAddr, message: &[u8]) -> Option<u32> {
     match link {
         IpAddr::V4(_) => Some(u32::from_be_bytes(message.get(4..8)?.try_into().ok()?)),
@@ -68,7 +69,7 @@ pub(super) fn xid_of(link: IpAddr, message: &[u8]) -> Option<u32> {
     }
 }
 
-/// A request of 300 octets (RFC 1542 section 2.1), relayed once.
+/// Makes a request of 300 bytes (RFC 1542 section 2.1), relayed once.
 fn bootp(giaddr: Ipv4Addr, xid: u32, options: &[u8]) -> Vec<u8> {
     let mut octets = vec![0; 300];
     let mut writer = Writer::new(&mut octets);
@@ -77,7 +78,7 @@ fn bootp(giaddr: Ipv4Addr, xid: u32, options: &[u8]) -> Vec<u8> {
     octets
 }
 
-/// A message of `kind` in a RELAY-FORW from `link`.
+/// Makes a message of `kind` in a RELAY-FORW from `link`.
 fn relayed(link: Ipv6Addr, kind: u8, xid: u32, options: &[u8]) -> Vec<u8> {
     let len = 4 + options.len();
     let mut octets = vec![0; RELAY_HEADER + 4 + len];
@@ -89,7 +90,7 @@ fn relayed(link: Ipv6Addr, kind: u8, xid: u32, options: &[u8]) -> Vec<u8> {
     octets
 }
 
-/// What a relayed message carries.
+/// Returns the content of a relayed message.
 fn relay_message(message: &[u8]) -> Option<&[u8]> {
     let mut rest = message.get(RELAY_HEADER..)?;
     while let &[a, b, c, d, ref tail @ ..] = rest {

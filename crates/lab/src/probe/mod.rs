@@ -1,10 +1,10 @@
-//! Asking a server whether it answers: a relayed DISCOVER or SOLICIT, or the query of DNS plans, every
-//! 50 ms from the generator's side; while it starts every hundredth of the time that it has taken, so that
-//! this time is known to a hundredth.
+//! Probe whether a server answers: a relayed DISCOVER or SOLICIT, or the query of DNS plans, every
+//! 50 ms from the generator's side; while the server starts, after every hundredth of the time that
+//! it has taken, so that this time is known to a hundredth.
 //!
-//! The DHCP client that asks takes a lease once, so that it gets answers from an exhausted pool as
-//! well, and from a large one without a search. A DNS server that was given the zone must answer from
-//! it before it is measured: a refusal is quick.
+//! The DHCP client of the probe takes a lease once, so that it gets answers from an exhausted pool
+//! as well, and from a large one without a search. A DNS server with the lab's zone must answer
+//! from it before it is measured: a refusal is quick.
 
 mod message;
 mod question;
@@ -20,15 +20,17 @@ pub(crate) use question::Question;
 use question::XID;
 
 const EVERY: Duration = Duration::from_millis(50);
-/// How soon a server that starts is asked again, and after which part of the time that it has taken.
+/// Least time between requests to a server that starts; `PART` is the divisor of the time that it
+/// has taken.
 const SOONEST: Duration = Duration::from_millis(2);
 const PART: u32 = 100;
-/// How often a lease is asked for; a server that gives none is one all the same.
+/// Number of requests for a lease; a server that grants none is accepted all the same.
 const REQUESTS: u32 = 5;
-/// How often a wrong answer is asked for again: a server may answer before it has read its zone.
+/// Number of repeated queries after a wrong answer: a server may answer before it has read its
+/// zone.
 const REPEATS: u32 = 100;
 
-/// What asks, bound to an address of the generator's side.
+/// Socket of the probe, bound to an address of the generator's side.
 #[derive(Debug)]
 pub(crate) struct Probe {
     socket: UdpSocket,
@@ -37,7 +39,8 @@ pub(crate) struct Probe {
 }
 
 impl Probe {
-    /// A socket at `local`, which for DHCP is the relay's address, opened inside the network namespace at `namespace` if given.
+    /// Opens a socket at `local`, which for DHCP is the relay's address, inside the network
+    /// namespace at `namespace` if given.
     ///
     /// # Errors
     /// The address cannot be bound (a port in use, no permission), or the namespace entered.
@@ -62,8 +65,8 @@ impl Probe {
         })
     }
 
-    /// Asks `server` until it answers within 50 ms what it was asked last, so that nothing which
-    /// came before waits there any more; true then, false when `give_up` said so.
+    /// Sends requests to `server` until it answers the last one within 50 ms, so that no earlier
+    /// message waits there any more; returns true then, and false when `give_up` returns true.
     ///
     /// # Errors
     /// The socket fails in a way that waiting does not mend.
@@ -81,8 +84,8 @@ impl Probe {
         Ok(false)
     }
 
-    /// Asks `server`, which was started at `began`, until it answers something that it was asked less than 50 ms
-    /// before; true then, false when `give_up` said so.
+    /// Sends requests to `server`, which was started at `began`, until it answers one that is less
+    /// than 50 ms old; returns true then, and false when `give_up` returns true.
     ///
     /// # Errors
     /// As for [`Probe::wait_for_answer`].
@@ -111,9 +114,9 @@ impl Probe {
         Ok(false)
     }
 
-    /// Makes sure that `server` serves what it was given: takes the lease that it offers, if it does
-    /// and acknowledges it soon, or waits until it answers from the zone. What it says in place of
-    /// that is `Some`.
+    /// Checks that `server` serves its data: takes the lease that it offers, if it offers and
+    /// acknowledges one soon, or waits until it answers from the zone. A wrong answer is returned
+    /// as `Some`.
     ///
     /// # Errors
     /// As for [`Probe::wait_for_answer`].
@@ -160,7 +163,7 @@ impl Probe {
         self.xid
     }
 
-    /// Sends `message` and waits for what answers it.
+    /// Sends `message` and waits for its answer.
     fn ask(
         &self,
         server: SocketAddr,
@@ -173,11 +176,12 @@ impl Probe {
     }
 
     fn send(&self, server: SocketAddr, message: &[u8]) {
-        // Refused as long as the server has not opened its port; that is what is waited for.
+        // The kernel refuses the send as long as the server has not opened its port; the probe
+        // waits for that.
         let _ = self.socket.send_to(message, server);
     }
 
-    /// What `is_answer` takes for an answer, when it comes before `until`.
+    /// Returns the message that `is_answer` accepts, if it arrives before `until`.
     fn receive(
         &self,
         server: SocketAddr,
@@ -211,7 +215,7 @@ impl Probe {
     }
 }
 
-/// "cannot use ADDRESS: ...", in words for the two causes that users meet.
+/// Makes the error "cannot use ADDRESS: ...", in words for the two causes that users meet.
 pub(crate) fn cannot_bind(address: SocketAddr, error: &io::Error) -> LabError {
     let cause = match error.kind() {
         io::ErrorKind::AddrInUse => "the port is in use by another program".to_owned(),
@@ -250,7 +254,8 @@ mod tests {
             assert!(!silent.unwrap());
             let answering = std::thread::spawn(move || {
                 let (mut message, mut before) = ([0; 400], Vec::new());
-                // The first few are answered when the next one has come; an empty one is the end.
+                // The first few messages are answered when the next one has come; an empty message
+                // is the end.
                 for count in 0.. {
                     let (len, from) = server.recv_from(&mut message).unwrap();
                     if len == 0 {
@@ -276,7 +281,7 @@ mod tests {
         let address = server.local_addr().unwrap();
         let answering = std::thread::spawn(move || {
             let (mut message, mut before) = ([0; 400], Vec::new());
-            // Each is answered when the next one has come; an empty one is the end.
+            // Each message is answered when the next one has come; an empty message is the end.
             loop {
                 let (len, from) = server.recv_from(&mut message).unwrap();
                 if len == 0 {
@@ -322,7 +327,7 @@ mod tests {
                 }
             }
         });
-        // A machine that is late answers a later question.
+        // A slow machine answers a later request.
         while !answering.is_finished() {
             assert_eq!(probe.check(address).unwrap(), None);
         }

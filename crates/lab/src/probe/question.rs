@@ -1,4 +1,4 @@
-//! What a server is asked to see whether it answers, and whether an answer is one to that.
+//! Requests of the probe, and the check whether a message answers one.
 
 use std::net::IpAddr;
 
@@ -9,22 +9,22 @@ use measure::plan::QUERY;
 use super::message;
 use crate::driver::ANSWER;
 
-/// The first octet of identifiers, which have 24 bits in DHCPv6 and 16 in DNS.
+/// First byte of identifiers, which have 24 bits in DHCPv6 and 16 in DNS.
 pub(super) const XID: u32 = 0x67_0000;
-/// Octets of the largest answer, as the generator says in EDNS.
+/// Size of the largest answer, in bytes, as the generator has it in EDNS.
 const PAYLOAD_BYTES: u16 = 4_096;
 
-/// What is asked.
+/// Request of the probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Question {
-    /// A DISCOVER or SOLICIT through a relay, with the address by which servers tell the subnet.
+    /// DISCOVER or SOLICIT through a relay, with the address by which servers choose the subnet.
     Dhcp(IpAddr),
-    /// The query of DNS plans.
+    /// Query of DNS plans.
     Dns,
 }
 
 impl Question {
-    /// The message with identifier `xid`.
+    /// Returns the message with identifier `xid`.
     pub(super) fn message(self, xid: u32) -> Vec<u8> {
         match self {
             Self::Dhcp(link) => message::first(link, xid),
@@ -36,7 +36,7 @@ impl Question {
         }
     }
 
-    /// Whether `answer` answers the message with identifier `xid`.
+    /// Returns true if `answer` answers the message with identifier `xid`.
     pub(super) fn is_answered_by(self, answer: &[u8], xid: u32) -> bool {
         match self {
             Self::Dhcp(link) => message::xid_of(link, answer) == Some(xid),
@@ -47,8 +47,9 @@ impl Question {
         }
     }
 
-    /// Where identifiers begin: nowhere special for DHCP, where a client is known by more than that;
-    /// DNS has nothing else to tell an answer from a late one to the generator.
+    /// Returns the first identifier: a constant for DHCP, where a client is known by more than
+    /// that; random for DNS, where only the identifier tells an answer to the probe from a late one
+    /// to the generator.
     pub(super) fn first_xid(self) -> u32 {
         match self {
             Self::Dhcp(_) => XID,
@@ -57,7 +58,7 @@ impl Question {
     }
 }
 
-/// The query, with identifier 0.
+/// Returns the query, with identifier 0.
 fn query() -> Vec<u8> {
     let edns =
         Edns { udp_payload_bytes: PAYLOAD_BYTES, extended_rcode: 0, version: 0, dnssec_ok: false };
@@ -70,7 +71,7 @@ fn query() -> Vec<u8> {
     octets
 }
 
-/// What is wrong with an answer to the query of DNS plans by a server that was given the zone; `None`
+/// Returns the fault of an answer to the query of DNS plans by a server with the lab's zone; `None`
 /// when it is the answer that all of them must give: the one record, nothing truncated.
 pub(super) fn objection(answer: &[u8]) -> Option<String> {
     let message = match Message::parse(answer) {
@@ -98,7 +99,7 @@ pub(super) fn objection(answer: &[u8]) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// The answer as servers give it: a pointer to the name, AAAA, IN, 300 s, 16 octets.
+    /// Makes the answer as servers give it: a pointer to the name, AAAA, IN, 300 s, 16 bytes.
     fn answer() -> Vec<u8> {
         let mut octets = Question::Dns.message(XID | 0x1234);
         let opt = octets.split_off(octets.len() - 11);
@@ -112,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_query_is_that_of_the_plans_frame() {
-        // Ethernet, IPv4 and UDP around it.
+        // Headers of Ethernet, IPv4 and UDP around it.
         let frame = 14 + 20 + 8 + Question::Dns.message(XID).len();
         assert_eq!(frame as f64, measure::plan::QUERY_FRAME_BYTES);
     }

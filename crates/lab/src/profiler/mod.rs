@@ -1,9 +1,10 @@
-//! `perf` as it is run beside a server: attached to its processes, told when to take samples, and its
-//! data turned into a [`Profile`].
+//! Profiler: runs `perf` next to a server, attaches it to the server's processes, orders it to take
+//! samples, and converts its data to a [`Profile`].
 //!
-//! What is missing is said in one sentence, which names the package or the setting; whoever asked
-//! decides whether it goes on without. perf answers orders on a pipe (`--control`, perf 5.12 and
-//! later), so that what is sampled is exactly the time between two orders, whatever it takes to start.
+//! A missing requirement is reported in one sentence, which names the package or the setting; the
+//! caller decides whether to continue without. perf confirms orders on a pipe (`--control`, perf
+//! 5.12 and later), so that the samples cover exactly the time between two orders, however long
+//! perf takes to start.
 
 mod recording;
 pub mod top;
@@ -17,19 +18,19 @@ use testbed::command::find_program;
 
 pub use recording::{Recording, Samples};
 
-/// Debian's package with perf.
+/// Name of Debian's package with perf.
 const PACKAGE: &str = "linux-perf";
-/// What generators have as well, which would not let perf run beside them.
+/// Niceness of generators, which perf needs as well to run next to them.
 const NICENESS: &str = "-15";
-/// Who may look at what.
+/// Path of the kernel's setting for access to performance events.
 const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
 
-/// How samples are taken.
+/// Settings of the sampling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampling {
-    /// What makes the kernel take one.
+    /// Event at which the kernel takes a sample.
     pub event: ProfileEvent,
-    /// How callers are found.
+    /// Method that finds the callers of a function.
     pub call_graph: CallGraph,
     /// Samples per second of each thread that runs.
     pub frequency_hz: u32,
@@ -42,16 +43,16 @@ impl From<&ProfilePlan> for Sampling {
     }
 }
 
-/// The program perf, which is installed.
+/// Program perf, which is installed.
 #[derive(Clone, Debug)]
 pub struct Perf {
     program: String,
-    /// Takes samples ahead of other programs of the machine.
+    /// True if it runs at a higher priority than other programs of the machine.
     is_ahead: bool,
 }
 
 impl Perf {
-    /// Looks for it.
+    /// Looks for perf.
     ///
     /// # Errors
     /// It is not installed; in one sentence, with the package.
@@ -64,7 +65,8 @@ impl Perf {
         }
     }
 
-    /// The same, ahead of other programs of the machine, as generators are; this needs root.
+    /// Sets a higher priority than other programs of the machine, that of generators; this needs
+    /// root.
     #[must_use]
     pub fn ahead(self) -> Self {
         Self { is_ahead: true, ..self }
@@ -110,7 +112,8 @@ impl Perf {
             .map_err(|error| format!("perf cannot read its own samples: {error}"))
     }
 
-    /// Free of what the user has set for perf, and never looking for names on a network.
+    /// Makes a command of perf without the user's settings and without lookups of names on a
+    /// network.
     fn command(&self) -> CommandLine {
         CommandLine::new(&self.program)
             .env("PERF_CONFIG", "/dev/null")
@@ -119,7 +122,7 @@ impl Perf {
     }
 }
 
-/// What perf complained of, in one sentence for who runs the lab.
+/// Summarizes perf's complaint in one sentence for the user of the lab.
 fn sentence(complaint: &str, paranoid: &str) -> String {
     let is_refused = ["perf_event_paranoid", "ermission", "not permitted", "Access to performance"];
     if is_refused.iter().any(|words| complaint.contains(words)) {
@@ -141,7 +144,7 @@ fn sentence(complaint: &str, paranoid: &str) -> String {
     format!("perf failed: {}", said.join(" ").trim_end_matches('.'))
 }
 
-/// A profile from what perf printed.
+/// Makes a profile from perf's output.
 fn profile_of(text: &str, sampling: Sampling, seconds: f64) -> Profile {
     let folded = fold(text);
     Profile {

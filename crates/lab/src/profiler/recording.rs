@@ -1,4 +1,4 @@
-//! A running `perf record`, which does what it is told on its standard input.
+//! A running `perf record`, which takes orders on its standard input.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -13,12 +13,12 @@ use testbed::CommandLine;
 
 use super::{PARANOID, Perf, Sampling, profile_of, sentence};
 
-/// How long perf may take to do what it is told: it shares a processor with a generator.
+/// Longest time that perf may take to carry out an order: it shares a processor with a generator.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How often a waiting loop looks whether it has ended.
+/// Time between checks of a waiting loop whether perf has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// `perf record` on a server. Dropping it ends it and removes its data.
+/// Recording of a server by `perf record`. Dropping it ends perf and removes its data.
 #[derive(Debug)]
 pub struct Recording {
     perf: Perf,
@@ -26,10 +26,10 @@ pub struct Recording {
     data: PathBuf,
     child: Child,
     orders: Option<ChildStdin>,
-    /// One for each order that was obeyed; closed when perf has ended.
+    /// Channel with a message for each order that perf carried out; closed when perf has ended.
     obeyed: Receiver<()>,
     complaint: Option<JoinHandle<String>>,
-    /// When it began to take samples.
+    /// Time at which it began to take samples.
     began: Option<Instant>,
 }
 
@@ -48,7 +48,7 @@ impl Recording {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // Ctrl-C at the terminal is for whoever started it.
+            // Ctrl-C at the terminal is for the process that started it.
             .process_group(0)
             .spawn()
             .map_err(|error| format!("perf cannot be started: {error}"))?;
@@ -64,7 +64,7 @@ impl Recording {
         let mut complaints = child.stderr.take().expect("the standard error is a pipe");
         let complaint = std::thread::spawn(move || {
             let mut text = Vec::new();
-            // What was read until an error is what there is to say.
+            // The text up to a read error is the complaint.
             let _ = complaints.read_to_end(&mut text);
             String::from_utf8_lossy(&text).into_owned()
         });
@@ -76,7 +76,7 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Takes samples from now on.
+    /// Starts to take samples.
     ///
     /// # Errors
     /// perf has ended or does not obey; in one sentence.
@@ -86,13 +86,13 @@ impl Recording {
         Ok(())
     }
 
-    /// Takes no more samples. Those of a server that has ended are there, too.
+    /// Stops to take samples. Those of a server that has ended are included, too.
     ///
     /// # Errors
     /// perf has ended before it began, or does not obey; in one sentence.
     pub fn end(mut self) -> Result<Samples, String> {
         let began = self.began.ok_or("perf was never told to begin")?;
-        // It ends by itself with the last process that it is attached to.
+        // perf ends by itself with the last process that it is attached to.
         let is_obeyed = self.order("disable").is_ok();
         let seconds = began.elapsed().as_secs_f64();
         if is_obeyed {
@@ -130,7 +130,7 @@ impl Recording {
         }
     }
 
-    /// Why it ended, which it says at its end.
+    /// Returns the reason of perf's end, which it prints at its end.
     fn why(&mut self) -> String {
         self.kill();
         let complaint = self.complaint.take().and_then(|thread| thread.join().ok());
@@ -139,7 +139,7 @@ impl Recording {
 
     fn kill(&mut self) {
         self.orders = None;
-        // It may have ended already; either way it is waited for.
+        // perf may have ended already; either way the lab waits for it.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -148,7 +148,7 @@ impl Recording {
 impl Drop for Recording {
     fn drop(&mut self) {
         self.kill();
-        // Raw samples are megabytes for each second; what they say is in the profile.
+        // Raw samples are megabytes for each second; the profile has their content.
         let _ = std::fs::remove_file(&self.data);
     }
 }
@@ -161,7 +161,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Looks up the functions; this takes a second or so of a processor.
+    /// Looks up the functions, which takes about a second of a processor.
     ///
     /// # Errors
     /// perf cannot read them; in one sentence.

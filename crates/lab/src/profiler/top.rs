@@ -1,4 +1,5 @@
-//! `godwit lab top`: which functions a server that runs spends its time in, by repeated short profiles.
+//! `godwit lab top`: the functions in which a running server spends its time, by repeated short
+//! profiles.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,22 +16,22 @@ use crate::peers::PEERS;
 
 /// Value of `schema` in a [`Look`].
 pub const TOP_SCHEMA: &str = "godwit.top.v1";
-/// How often a waiting loop looks whether the user wants it to end.
+/// Time between checks of a waiting loop whether the user wants it to end.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Columns for the name of a function; longer ones are cut.
+/// Columns for the name of a function; longer names are cut.
 const NAME_COLUMNS: usize = 56;
 
-/// A server that runs.
+/// Server that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// The program's name.
+    /// Name of the program.
     pub name: String,
-    /// The process above all others of it.
+    /// Topmost process of the server.
     pub pid: u32,
 }
 
 impl Server {
-    /// The server that is process `pid`.
+    /// Returns the server that is process `pid`.
     ///
     /// # Errors
     /// There is no such process.
@@ -41,7 +42,8 @@ impl Server {
         }
     }
 
-    /// The server of that name: one of the lab's (`bind`, `echo`, ...), or a program's (`named`).
+    /// Returns the server of that name: one of the lab's (`bind`, `echo`, ...), or a program's
+    /// (`named`).
     ///
     /// # Errors
     /// None runs, or several do, which the message tells apart.
@@ -72,7 +74,7 @@ impl Server {
     }
 }
 
-/// Numbers of all processes.
+/// Returns the numbers of all processes.
 fn processes() -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut pids: Vec<u32> =
@@ -81,16 +83,16 @@ fn processes() -> Vec<u32> {
     pids
 }
 
-/// The command line of a process.
+/// Returns the command line of a process.
 fn words_of(pid: u32) -> Vec<String> {
     let text = read(format!("/proc/{pid}/cmdline"));
     text.split_terminator('\0').map(str::to_owned).collect()
 }
 
-/// Whether a command line is of the server `name`.
+/// Returns true if the command line is that of the server `name`.
 fn is_named(name: &str, words: &[String]) -> bool {
     let Some(program) = words.first() else { return false };
-    // Some daemons write more than their name there.
+    // Some daemons write more than their name into the first word.
     let program = program.split([' ', ':']).next().unwrap_or(program);
     let program = Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or(program);
     let begins = |with: &[&str]| {
@@ -107,28 +109,28 @@ fn is_named(name: &str, words: &[String]) -> bool {
     }
 }
 
-/// One look at a server.
+/// Figures of one short profile of a server.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Look {
-    /// [`TOP_SCHEMA`].
+    /// Name of the schema, [`TOP_SCHEMA`].
     pub schema: &'static str,
-    /// The server's name.
+    /// Name of the server.
     pub server: String,
-    /// Its process.
+    /// Process of the server.
     pub pid: u32,
-    /// The event that took samples; empty when the server did not run.
+    /// Event at which the samples were taken; empty when the server did not run.
     pub event: String,
-    /// Samples asked for per second of each thread that runs.
+    /// Requested samples per second of each thread that runs.
     pub frequency_hz: u32,
-    /// How long samples were taken, seconds.
+    /// Time for which samples were taken, in seconds.
     pub seconds: f64,
-    /// Samples taken.
+    /// Number of samples taken.
     pub samples: u64,
-    /// Samples lost.
+    /// Number of samples lost.
     pub lost: u64,
-    /// Processors that it kept busy.
+    /// Processors that the server kept busy.
     pub cpus_busy: f64,
-    /// True when the kernel's part could not be seen.
+    /// True if the kernel's part was not visible.
     pub is_user_only: bool,
     /// Functions by the share of samples taken in them.
     pub functions: Vec<Share>,
@@ -156,7 +158,7 @@ impl Look {
         }
     }
 
-    /// As lines for a terminal.
+    /// Formats the figures as lines for a terminal.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!(
@@ -194,7 +196,7 @@ impl Look {
     }
 }
 
-/// A name in its column.
+/// Cuts a name to its column.
 fn cut(name: &str) -> String {
     if name.chars().count() <= NAME_COLUMNS {
         return name.to_owned();
@@ -202,7 +204,7 @@ fn cut(name: &str) -> String {
     name.chars().take(NAME_COLUMNS - 1).chain(['…']).collect()
 }
 
-/// Looks at a server again and again.
+/// Profiler that looks at a server again and again.
 #[derive(Debug)]
 pub struct Watch {
     perf: Perf,
@@ -213,7 +215,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Each look takes samples for `seconds` and has so many `rows` of functions.
+    /// Makes a watch whose looks take samples for `seconds` and have at most `rows` functions.
     ///
     /// # Errors
     /// perf is not installed.
@@ -224,7 +226,7 @@ impl Watch {
         Ok(Self { perf, sampling, seconds, rows, data })
     }
 
-    /// Looks once; `None` when `stop` was set meanwhile.
+    /// Takes one short profile; `None` when `stop` was set meanwhile.
     ///
     /// # Errors
     /// The server has ended, or perf does not work.
@@ -283,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_name_finds_its_process_or_tells_several_apart() {
-        // No other test on this machine has it.
+        // No other test on this machine has this name.
         let program = &*format!("godwit-top-{}", std::process::id());
         let start = || {
             use std::os::unix::process::CommandExt;

@@ -1,4 +1,4 @@
-//! Every run for the terminal: the values, which were dropped, which are void.
+//! Every run for the terminal: the values, the dropped ones, the void ones.
 
 use std::fmt::Write as _;
 
@@ -9,10 +9,10 @@ use crate::columns;
 
 /// Columns of a server's name.
 const NAME: usize = 14;
-/// Values on a line.
+/// Number of values on a line.
 const PER_LINE: usize = 5;
 
-/// The runs of every server with what became of them; nothing when the plan has none.
+/// Formats the runs of every server with their states; nothing when the plan has none.
 pub(super) fn lines(summary: &Summary) -> String {
     let planned = summary.plan.runs.count;
     if planned == 0 {

@@ -1,20 +1,22 @@
-//! Trials in which pools run out: constant load, for every server whose pool is the lab's.
+//! Trials in which pools run out: constant load, for every server whose pool the lab sets.
 
 use measure::record::Purpose;
 
 use super::Course;
 use crate::error::LabError;
 
-/// Seconds that a trial with a pool that runs out takes besides, to start the server anew.
+/// Time that a trial with a pool that runs out takes in addition, in seconds, to start the server
+/// anew.
 const EXHAUSTION_OVERHEAD_S: f64 = 2.0;
-/// The shortest such trial, however short the time is, seconds.
+/// Least length of such a trial, however short the time is, in seconds.
 const EXHAUSTION_LEAST_S: f64 = 6.0;
-/// Share of the time kept for those trials at most.
+/// Largest share of the time that is kept for those trials.
 const EXHAUSTION_SHARE: f64 = 0.7;
 
 impl Course<'_> {
-    /// Constant load with a pool that runs out in its middle, last of all, as servers are left with that
-    /// pool. Such trials are what their plan is for: they are shortened rather than left out.
+    /// Runs constant load with a pool that runs out in its middle, last of all, as servers are left
+    /// with that pool. Such trials are the purpose of their plan: they are shortened rather than
+    /// left out.
     pub(super) fn exhaustions(&mut self) -> Result<(), LabError> {
         let wanted = self.plan.exhaustion;
         if !wanted.is_wanted() {
@@ -51,19 +53,20 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// What such a trial takes besides its dwell: nobody answers any more at its end.
+    /// Returns the time that such a trial takes in addition to its dwell, in seconds: the server
+    /// answers no more at its end.
     fn exhaustion_overhead_s(&self) -> f64 {
         self.plan.search.deadline_s + EXHAUSTION_OVERHEAD_S
     }
 
-    /// About the time that those trials take, as far as it is kept for them.
+    /// Estimates the time of those trials, as far as it is kept for them, in seconds.
     pub(super) fn exhaustion_s(&self) -> f64 {
         let exhaustion = self.plan.exhaustion;
         let each_s = exhaustion.dwell_s + self.exhaustion_overhead_s();
         let subjects = self.active.iter().filter(|&&at| self.subjects[at].has_labs_pool());
         let mut servers: Vec<&str> =
             subjects.map(|&at| self.subjects[at].server.as_str()).collect();
-        // One of the variants of each goes past the first round.
+        // Only one of the variants of each continues after the first round.
         servers.dedup();
         let needed_s = if exhaustion.is_wanted() { servers.len() as f64 * each_s } else { 0.0 };
         needed_s.min(self.budget_s * EXHAUSTION_SHARE)

@@ -1,4 +1,4 @@
-//! The runner against a bench that computes what servers of known capacity would do.
+//! The runner against a bench that computes the results of servers with known capacities.
 
 use measure::plan::{Protocol, Restarts, Store};
 use measure::record::{ExchangeCounts, LoadRecord, VoidReason};
@@ -6,29 +6,29 @@ use measure::record::{ExchangeCounts, LoadRecord, VoidReason};
 use super::*;
 use crate::subject::Kind;
 
-/// Runs `plan` on `bench` in the time that it is forecast to take.
+/// Runs `plan` on `bench` in its forecast time.
 fn run(plan: &Plan, subjects: &[Subject], bench: &mut Imagined) -> Result<Outcomes, LabError> {
     super::run(plan, subjects, &RunTime::of(plan, subjects), bench)
 }
 
-/// Servers that complete what they can.
+/// Simulated bench whose servers complete as many exchanges as their capacity allows.
 struct Imagined {
     capacity_per_s: Vec<f64>,
     elapsed_s: f64,
-    /// What a trial takes besides its dwell.
+    /// Time that a trial takes in addition to its dwell, in seconds.
     overhead_s: f64,
     /// Numbers of trials that are void.
     void: Vec<u32>,
-    /// Why they are.
+    /// Reason why they are void.
     void_reason: VoidReason,
-    /// From this number on the first subject is gone.
+    /// Number of the trial from which the first subject is gone.
     gone_at: Option<u32>,
     asked: Vec<Request>,
-    /// Numbers of the trials before which subjects were started anew, and which.
+    /// Numbers of the trials before which subjects were started anew, with the subjects.
     fresh: Vec<(usize, Vec<usize>)>,
-    /// The user interrupts this trial.
+    /// Number of the trial that the user interrupts.
     interrupted_at: Option<u32>,
-    /// perf is there.
+    /// True if perf is installed.
     can_profile: bool,
     /// Parts of the run that have come to their end.
     reached: Vec<Stage>,
@@ -239,7 +239,7 @@ fn pools_run_out_last_of_all_in_trials_that_are_as_long_as_the_time_allows() {
         assert!((last.rate_per_s / found.unwrap() - 0.5).abs() < 1e-9);
         let of_it = bench.asked.iter().filter(|r| r.purpose == Purpose::Exhaustion).count();
         let told = |words: &str| out.warnings.iter().filter(|told| told.contains(words)).count();
-        // A server of which no rate is known would have had no such trial anyway.
+        // A server without a known rate has no such trial.
         let is_b_known = out.searches.iter().any(|of| of.server == "b" && of.rate_per_s.is_some());
         let expected = (1, usize::from(is_b_known));
         assert_eq!((of_it, told("b: its pool")), expected, "{:?}", out.warnings);
@@ -336,7 +336,7 @@ fn a_server_that_ends_is_left_out_and_the_others_go_on() {
     assert!(bench.asked.iter().any(|r| r.subject == 1 && r.purpose == Purpose::Curve));
 }
 
-/// A plan with nine runs.
+/// Makes a plan with nine runs.
 fn nine_runs() -> Plan {
     let mut plan = plan();
     plan.runs.count = 9;
@@ -409,7 +409,7 @@ fn when_time_is_short_runs_are_left_out_and_none_is_hurried() {
     assert!(bench.elapsed_s < 205.0, "{}", bench.elapsed_s);
 }
 
-/// A plan of DNS with a ramp of `steps` steps of 25 Mbit/s, 36,765 queries per second each.
+/// Makes a plan of DNS with a ramp of `steps` steps of 25 Mbit/s, 36,765 queries per second each.
 fn ramp(steps: u32) -> Plan {
     let mut plan = Plan { protocol: Protocol::Dns, ..plan() };
     plan.curve.fractions = Vec::new();
@@ -448,7 +448,7 @@ fn a_ramp_ends_where_the_generator_does() {
     assert_eq!(steps, 2 + 2 * 3, "the first of each, and the second of each three times");
     let ends = "its ramp ends below 50 Mbit/s";
     assert_eq!(out.warnings.iter().filter(|words| words.contains(ends)).count(), 2);
-    // What the machine did is no reason to end it.
+    // Void trials for the machine's fault do not end the ramp.
     let mut bench = imagined(&[100_000.0, 90_000.0]);
     bench.void = (first_step + 2..first_step + 8).collect();
     let out = run(&ramp(4), &subjects(&servers), &mut bench).unwrap();

@@ -1,8 +1,9 @@
-//! Time that a run takes with its servers: said before it, shown while it goes on, and kept.
+//! Time that a run takes with its servers: forecast before the run, shown during it, and kept.
 //!
-//! The time is forecast by a rehearsal: the runner itself goes through the whole plan on a bench
-//! that computes what servers of typical speed would do. So every search step, point, profile and
-//! start of a server is in it. What a trial takes besides its dwell was measured.
+//! The forecast is a rehearsal: the runner itself goes through the whole plan on a bench that
+//! computes the results of servers of typical speed. So the time contains every search step, point,
+//! profile and start of a server. The time that a trial takes in addition to its dwell was
+//! measured.
 
 use std::collections::BTreeMap;
 
@@ -18,81 +19,82 @@ use crate::profiler::Perf;
 use crate::subject::{Kind, Subject};
 use crate::terms::Terms;
 
-/// A run may take this much longer than its forecast before searches are hurried and rounds left
-/// out, so that it ends within a tenth of what was said.
+/// Factor by which a run may exceed its forecast before searches are hurried and rounds left out,
+/// so that it ends within a tenth of the announced time.
 const SLACK: f64 = 1.07;
-/// What is announced over what the rehearsal took, which had no void trial and no lost second.
+/// Factor of the announced time over that of the rehearsal, which had no void trial and no lost
+/// second.
 const MARGIN: f64 = 1.03;
-/// More time, as a share, on a machine whose processors other programs use all the time: there many
-/// trials are void and are repeated.
+/// Additional time, as a share, on a machine whose processors other programs use all the time:
+/// there many trials are void and are repeated.
 const VOID_SHARE: f64 = 0.6;
-/// Seconds for the topology, and for the summary and the page.
+/// Time for the topology, and for the summary and the page, in seconds.
 const SET_UP_S: f64 = 0.7;
-/// Seconds that a trial takes besides its dwell: starting and ending its generator.
+/// Time that a trial takes in addition to its dwell, in seconds: starting and ending its generator.
 const TRIAL_S: f64 = 0.18;
-/// Seconds until a server answers after its start, where its configuration is small.
+/// Time until a server answers after its start, in seconds, if its configuration is small.
 const START_S: f64 = 0.7;
-/// Seconds until a database server runs.
+/// Time until a database server runs, in seconds.
 const DATABASE_S: f64 = 6.0;
-/// Seconds that a server takes to end.
+/// Time that a server takes to end, in seconds.
 const END_S: f64 = 0.3;
-/// Leases looked up in a server's store per second, after it has ended.
+/// Number of leases looked up per second in a server's store, after it has ended.
 const VERIFIED_PER_S: f64 = 400_000.0;
-/// Seconds that it takes to attach to a server and to look up functions.
+/// Time to attach to a server and to look up functions, in seconds.
 const PROFILE_S: f64 = 2.0;
-/// Seconds that a database takes to end and to start.
+/// Time that a database takes to end and to start, in seconds.
 const RESTART_S: f64 = 5.0;
 /// Confirming trials that miss near the highest rate, for each that is met.
 const MISSED_CONFIRMATIONS: f64 = 0.5;
-/// Seconds that a search trial with losses waits beyond the silence that ends it.
+/// Time that a search trial with losses waits beyond the silence that ends it, in seconds.
 const QUIET_S: f64 = 0.1;
 
-/// A part of a run that has come to its end.
+/// Part of a run that has come to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// The servers run.
+    /// Start of the servers.
     Started,
-    /// The round of this number, from 0.
+    /// Round of this number, from 0.
     Round(u32),
-    /// The load curve, avalanches included.
+    /// Load curve, avalanches included.
     Curve,
-    /// The ramp.
+    /// Ramp.
     Ramp,
-    /// The profiles.
+    /// Profiles.
     Profiles,
-    /// The restarts of databases.
+    /// Restarts of databases.
     Restarts,
-    /// All trials.
+    /// Trials of the whole run.
     Trials,
 }
 
-/// Time of a run as it was forecast.
+/// Forecast time of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunTime {
-    /// Seconds from the first step to the page, as the user is told.
+    /// Time from the first step to the page, in seconds, as announced to the user.
     pub announced_s: f64,
-    /// Rounds for which there is time.
+    /// Number of rounds that fit in the time.
     pub rounds: u32,
-    /// Seconds that all rounds of the plan would take.
+    /// Time that all rounds of the plan would take, in seconds.
     pub whole_s: f64,
-    /// The limit that the user or the plan has set, seconds; 0 for none.
+    /// Limit that the user or the plan has set, in seconds; 0 for none.
     limit_s: f64,
-    /// Seconds at which each stage ends.
+    /// Time at which each stage ends, in seconds.
     ends_s: BTreeMap<Stage, f64>,
-    /// Seconds after the last trial.
+    /// Time after the last trial, in seconds.
     end_s: f64,
 }
 
 impl RunTime {
-    /// Forecasts the time of `plan` with `subjects` on a machine that does nothing else.
+    /// Forecasts the time of `plan` with `subjects` on a machine without other load.
     #[must_use]
     pub fn of(plan: &Plan, subjects: &[Subject]) -> Self {
         Self::beside(0.0, plan, subjects)
     }
 
-    /// Forecasts the time of `plan` with `subjects` beside other programs that use a share of the
-    /// processors. Where the plan's budget is too short for all rounds, there are as many as fit,
-    /// and one at least.
+    /// Forecasts the time of `plan` with `subjects` next to other programs that use a share of the
+    /// processors. If the plan's budget is too short for all rounds, the forecast has as many as
+    /// fit, and one at least.
     #[must_use]
     pub fn beside(others: f64, plan: &Plan, subjects: &[Subject]) -> Self {
         let rounds = plan.rounds();
@@ -128,7 +130,7 @@ impl RunTime {
         }
     }
 
-    /// The same on a machine on which all takes `factor` times as long.
+    /// Scales the time to a machine on which everything takes `factor` times as long.
     fn scaled(self, factor: f64) -> Self {
         let ends_s = self.ends_s.into_iter().map(|(stage, s)| (stage, s * factor));
         Self {
@@ -140,32 +142,32 @@ impl RunTime {
         }
     }
 
-    /// Seconds since the run began at which its last trial is to end, when its servers ran after
-    /// `started_s`.
+    /// Returns the time at which the last trial is to end, in seconds since the run began, when its
+    /// servers ran after `started_s`.
     pub(super) fn trials_until_s(&self, started_s: f64) -> f64 {
         if self.limit_s > 0.0 {
-            // Short budgets are for tests, and have no room for what comes after the trials.
+            // Short budgets are for tests, and have no room for the work after the trials.
             return self.limit_s - self.end_s.min(self.limit_s * 0.1);
         }
         let forecast_s = self.announced_s - self.end_s - self.at(Stage::Started);
         started_s + forecast_s * SLACK
     }
 
-    /// Share of the time of all rounds that the first one may take.
+    /// Returns the share of the time of all rounds that the first one may take.
     pub(super) fn first_round_share(&self) -> f64 {
         let (first_s, last_s) = (self.at(Stage::Round(0)), self.at(self.last_round()));
         let share = if last_s > 0.0 { first_s / last_s * SLACK } else { 0.0 };
         share.clamp(super::FIRST_ROUND_SHARE, 1.0)
     }
 
-    /// Seconds since the run began at which the last round is to end; `None` where a limit divides
-    /// the time.
+    /// Returns the time at which the last round is to end, in seconds since the run began; `None`
+    /// if a limit divides the time.
     pub(super) fn rounds_until_s(&self, started_s: f64) -> Option<f64> {
         let forecast_s = self.at(self.last_round()) - self.at(Stage::Started);
         (self.limit_s <= 0.0).then_some(started_s + forecast_s * SLACK)
     }
 
-    /// The stage that ends with the rounds.
+    /// Returns the stage that ends with the rounds.
     pub(super) const fn last_round(&self) -> Stage {
         Stage::Round(self.rounds.saturating_sub(1))
     }
@@ -174,13 +176,13 @@ impl RunTime {
         self.ends_s.get(&stage).copied().unwrap_or(0.0)
     }
 
-    /// Seconds that are left when `stage` has come to its end.
+    /// Returns the seconds that are left at the end of `stage`.
     #[must_use]
     pub fn left_after_s(&self, stage: Stage) -> f64 {
         self.announced_s - self.ends_s.get(&stage).copied().unwrap_or(self.announced_s)
     }
 
-    /// Sentence for the user before the run.
+    /// Returns the sentence for the user before the run.
     #[must_use]
     pub fn words(&self, subjects: &[Subject]) -> String {
         let labels: Vec<String> = subjects.iter().map(Subject::label).collect();
@@ -196,7 +198,7 @@ impl RunTime {
         format!("about {}{most}, for {lines}: {}", duration(self.announced_s), labels.join(", "))
     }
 
-    /// Sentence about rounds for which the budget has no room; `None` when it has room for all.
+    /// Returns a sentence about rounds that do not fit in the budget; `None` when all fit.
     #[must_use]
     pub fn shortage(&self, plan: &Plan) -> Option<String> {
         let (rounds, all) = (self.rounds, plan.rounds());
@@ -212,7 +214,7 @@ impl RunTime {
     }
 }
 
-/// `50 s`, `2 min 45 s`, `1 h 20 min`.
+/// Formats a length of time: `50 s`, `2 min 45 s`, `1 h 20 min`.
 #[must_use]
 pub fn duration(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
@@ -224,7 +226,7 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// A bench on which servers of typical speed do what they can, in no time.
+/// Bench whose servers have typical speed and whose trials take no time.
 struct Rehearsal<'a> {
     plan: &'a Plan,
     subjects: &'a [Subject],
@@ -252,7 +254,7 @@ impl<'a> Rehearsal<'a> {
         }
     }
 
-    /// Seconds to end all servers and to look for the leases that they gave.
+    /// Returns the seconds to end all servers and to look for their leases.
     fn end_s(&self) -> f64 {
         (0..self.subjects.len()).map(|subject| self.end_of_s(subject)).sum::<f64>() + SET_UP_S
     }
@@ -263,7 +265,8 @@ impl<'a> Rehearsal<'a> {
         END_S + leases / VERIFIED_PER_S
     }
 
-    /// Seconds that a trial takes beyond its dwell when some of its exchanges are lost or not.
+    /// Returns the seconds that a trial takes beyond its dwell, depending on whether exchanges are
+    /// lost.
     fn overhead_s(&self, request: &Request, is_lossy: bool) -> f64 {
         let search = &self.plan.search;
         let drain_s = match request.purpose {
@@ -315,7 +318,7 @@ impl Bench for Rehearsal<'_> {
         }
         let due = (request.rate_per_s * dwell_s).ceil() as u64;
         let able = (typical_per_s(subject) * dwell_s) as u64;
-        // Real servers are abrupt: what is a little too much makes a queue that grows.
+        // Real servers are abrupt: a rate slightly too high makes a queue that grows.
         let is_lossy = request.rate_per_s > typical_per_s(subject);
         let on_time = if is_lossy { able.min(due * 9 / 10) } else { due };
         let start_s = self.elapsed_s;
@@ -342,8 +345,8 @@ impl Bench for Rehearsal<'_> {
     }
 }
 
-/// Highest rate of a subject on a small machine, exchanges per second. An error of a factor of two
-/// changes the time of a search by one trial.
+/// Returns the highest rate of a subject on a small machine, in exchanges per second. An error of a
+/// factor of two changes the time of a search by one trial.
 fn typical_per_s(subject: &Subject) -> f64 {
     match &subject.kind {
         Kind::Godwit(_) if subject.store.is_database() => 3_000.0,
@@ -359,7 +362,7 @@ fn typical_per_s(subject: &Subject) -> f64 {
     }
 }
 
-/// Seconds until a subject answers after its start.
+/// Returns the seconds until a subject answers after its start.
 fn start_s(subject: &Subject) -> f64 {
     let is_kea = matches!(subject.kind, Kind::Kea { .. });
     let large_s = match subject.feature {
@@ -384,12 +387,12 @@ mod tests {
     use crate::subject::subjects;
     use crate::suite::plan_of;
 
-    /// A machine that is faster or slower than the typical one.
+    /// Bench of a machine that is faster or slower than the typical one.
     struct Other<'a> {
         typical: Rehearsal<'a>,
-        /// Its highest rates over the typical ones.
+        /// Ratio of its highest rates over the typical ones.
         speed: f64,
-        /// Seconds that a trial takes more.
+        /// Additional time that a trial takes, in seconds.
         more_s: f64,
     }
 
@@ -422,14 +425,15 @@ mod tests {
         }
     }
 
-    /// Runs `plan` on another machine than the typical one; what came of it, and seconds in all.
+    /// Runs `plan` on another machine than the typical one; returns the outcomes, and the seconds
+    /// in all.
     fn elsewhere(plan: &Plan, lines: &[Subject], speed: f64, more_s: f64) -> (Outcomes, f64) {
         let mut bench = Other { typical: Rehearsal::new(plan, lines), speed, more_s };
         let outcomes = run(plan, lines, &RunTime::of(plan, lines), &mut bench).unwrap();
         (outcomes, bench.typical.elapsed_s + bench.typical.end_s())
     }
 
-    /// Asserts that runs of `plan` keep to the time that is announced, and have all rounds.
+    /// Asserts that runs of `plan` keep to the announced time, and have all rounds.
     fn assert_kept(plan: &Plan, lines: &[Subject]) {
         let announced_s = RunTime::of(plan, lines).announced_s;
         for (speed, more_s) in [(1.0, 0.0), (0.7, 0.03), (1.4, 0.03), (1.0, 0.03)] {
@@ -438,7 +442,7 @@ mod tests {
             let share = took_s / announced_s;
             assert_eq!(outcomes.warnings, Vec::<String>::new(), "{name}, {speed}");
             assert_eq!(outcomes.rounds_done, plan.rounds(), "{name}, {speed}");
-            // Of a single round a search that is two steps shorter is much; late it never is.
+            // In a single round a search that is two steps shorter matters much; it is never late.
             let least = if plan.rounds() > 1 { 0.9 } else { 0.84 };
             assert!((least..1.1).contains(&share), "{name}, {speed}: {took_s} of {announced_s} s");
         }

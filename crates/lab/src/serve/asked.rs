@@ -1,20 +1,20 @@
-//! What a browser asks for: the parts of a request that an answer depends on.
+//! Requests of a browser: the parts that an answer depends on.
 
 use hyper::Method;
 
-/// A request.
+/// Request of a browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) method: Method,
-    /// Without the query, decoded.
+    /// Path without the query, decoded.
     pub(super) path: String,
-    /// Of the query, decoded.
+    /// Fields of the query, decoded.
     pub(super) query: Fields,
-    /// Of the form that was sent, decoded; empty of what sends none.
+    /// Fields of the form that was sent, decoded; empty for requests without a form.
     pub(super) form: Fields,
-    /// Whom the browser thinks it asks.
+    /// Value of the `Host` header.
     pub(super) host: String,
-    /// Which page asks; `None` where the browser does not tell.
+    /// Page that sends the request; `None` where the browser does not report it.
     pub(super) origin: Option<String>,
 }
 
@@ -23,7 +23,8 @@ pub(super) struct Asked {
 pub(super) struct Fields(Vec<(String, String)>);
 
 impl Fields {
-    /// From `a=1&b=2`, with `+` for a space and `%41` for octets. `None` when that is no text.
+    /// Parses `a=1&b=2`, with `+` for a space and `%41` for bytes. `None` when the result is no
+    /// text.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let pairs = text.split('&').filter(|pair| !pair.is_empty());
         let decoded = pairs.map(|pair| {
@@ -33,14 +34,14 @@ impl Fields {
         decoded.collect::<Option<_>>().map(Self)
     }
 
-    /// The first value of this name that says something.
+    /// Returns the first value of this name that is not empty.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let named = self.0.iter().filter(|(other, _)| other == name);
         named.map(|(_, value)| value.as_str()).find(|value| !value.is_empty())
     }
 }
 
-/// `text` with `%41` read as octets; `None` when that is no text.
+/// Decodes `%41` in `text` to bytes; `None` when the result is no text.
 pub(super) fn decoded(text: &str) -> Option<String> {
     let mut octets = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

@@ -1,4 +1,5 @@
-//! What is answered to what. Knows no socket: requests come as values, answers go as values.
+//! HTTP handler: answers for requests. The handler knows no socket: requests come as values,
+//! answers go as values.
 
 use std::path::PathBuf;
 
@@ -19,15 +20,15 @@ const HTML: &str = "text/html; charset=utf-8";
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// What a browser gets.
+/// Answer for a browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) kind: &'static str,
     pub(super) octets: Vec<u8>,
-    /// Where to go instead.
+    /// Target of a redirection.
     pub(super) elsewhere: Option<String>,
-    /// Whether somebody else may have written it.
+    /// True if another program may have written the content.
     pub(super) is_foreign: bool,
 }
 
@@ -47,11 +48,11 @@ impl Answer {
     }
 }
 
-/// Who answers.
+/// HTTP handler: serves stored results and checks the session token.
 #[derive(Debug)]
 pub(super) struct Desk {
     results: PathBuf,
-    /// How this server is called by who means it.
+    /// Accepted values of the `Host` header.
     hosts: [String; 2],
     token: String,
 }
@@ -62,7 +63,7 @@ impl Desk {
         Self { results, hosts, token }
     }
 
-    /// The answer to a request.
+    /// Returns the answer to a request.
     pub(super) fn answer(&self, asked: &Asked) -> Answer {
         if !self.hosts.contains(&asked.host) {
             let words = format!("This is {}, not {}.", self.hosts[0], asked.host);
@@ -96,7 +97,8 @@ impl Desk {
         }
     }
 
-    /// A change is made for who brings the token that our pages have, and for nobody else's page.
+    /// Makes a change if the form has the token of this server's pages and does not come from a
+    /// foreign page.
     fn changed(&self, asked: &Asked) -> Result<Answer, LabError> {
         let is_ours = |origin: &String| self.hosts.iter().any(|h| *origin == format!("http://{h}"));
         let is_same_token = asked.form.get("token") == Some(self.token.as_str());
@@ -151,7 +153,7 @@ impl Desk {
 
     fn live(&self, query: &Fields) -> Result<Answer, LabError> {
         let (id, folder, told) = self.told(query)?;
-        // Trials are counted first: one that ends meanwhile is asked about again.
+        // Trials are counted first: the browser will request a trial that ends meanwhile again.
         let trials = journal::trials_done(&folder);
         let summary = if trials == 0 {
             measure::summary::digest(&told.run, &[])
@@ -198,7 +200,7 @@ impl Desk {
         }
     }
 
-    /// A run that tells what it does.
+    /// Returns a run that records its progress.
     fn told<'f>(&self, query: &'f Fields) -> Result<(&'f str, PathBuf, Told), LabError> {
         let (id, folder) = self.run(query, "run")?;
         let told = journal::read(&folder);
@@ -206,7 +208,7 @@ impl Desk {
         Ok((id, folder, told))
     }
 
-    /// The run that a field names, and its folder.
+    /// Returns the run that a field names, and its folder.
     fn run<'f>(&self, fields: &'f Fields, field: &str) -> Result<(&'f str, PathBuf), LabError> {
         let id = named(fields, field)?;
         let folder = files::folder(&self.results, id);
@@ -223,7 +225,7 @@ fn not_found() -> Answer {
     Answer::refusal(StatusCode::NOT_FOUND, "There is nothing here.")
 }
 
-/// What a run told last.
+/// Returns the words of a run's last entry.
 fn now(entries: &[Entry]) -> &str {
     entries.last().map_or("", |entry| entry.words.as_str())
 }

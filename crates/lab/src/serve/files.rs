@@ -1,16 +1,16 @@
-//! Files of stored runs, as they are.
+//! Files of stored runs, served unchanged.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// A file with what a browser is told of it.
+/// File with its content type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stored {
     pub(super) kind: &'static str,
     pub(super) octets: Vec<u8>,
 }
 
-/// The file at `below` in the results folder; `None` when there is none, or it lies elsewhere.
+/// Reads the file at `below` in the results folder; `None` when there is none, or it is outside.
 pub(super) fn read(results: &Path, below: &str) -> Option<Stored> {
     let path = inside(results, below)?;
     let octets = path.is_file().then(|| fs::read(&path).ok()).flatten()?;
@@ -24,13 +24,13 @@ pub(super) fn read(results: &Path, below: &str) -> Option<Stored> {
     Some(Stored { kind, octets })
 }
 
-/// The folder of the run `id`; `None` when there is none, or it lies elsewhere.
+/// Returns the folder of the run `id`; `None` when there is none, or it is outside.
 pub(super) fn folder(results: &Path, id: &str) -> Option<PathBuf> {
     inside(results, id).filter(|path| path.is_dir())
 }
 
-/// What lies at `below` in the results folder, links followed: they may lead elsewhere, and that is not
-/// shown.
+/// Returns the path of `below` in the results folder, links followed; `None` if they lead outside
+/// of it.
 fn inside(results: &Path, below: &str) -> Option<PathBuf> {
     let below = Path::new(below);
     let is_plain = below.components().all(|part| matches!(part, Component::Normal(_)));

@@ -1,9 +1,11 @@
-//! `godwit lab serve`: stored runs in a browser on this machine: list, filter, pin, compare, follow.
+//! `godwit lab serve`: stored runs in a browser on this machine: list, filter, pin, compare,
+//! follow.
 //!
-//! It listens on 127.0.0.1 only. Any page that a browser on this machine shows can send requests there,
-//! so a request must name this server as its host, which a foreign name that resolves to this machine
-//! does not, and a change must bring back a token that only our pages have. Stored pages are shown in a
-//! sandbox: they come from folders that others may have filled.
+//! The server listens on 127.0.0.1 only. Any page that a browser on this machine shows can send
+//! requests there, so a request must name this server as its host, which a foreign name that
+//! resolves to this machine does not, and a change must bring back a token that only our pages
+//! have. Stored pages are shown in a sandbox: they come from folders that other users may have
+//! filled.
 
 mod asked;
 mod desk;
@@ -35,33 +37,34 @@ use asked::{Asked, Fields, decoded};
 use desk::{Answer, Desk};
 use stream::{Stream, Waiting};
 
-/// How often the wish to end is looked for.
+/// Time between checks whether the user wants the server to end.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a connection may last; browsers open another one.
+/// Longest life of a connection; browsers open another one.
 const CONNECTION: Duration = Duration::from_secs(300);
-/// Time in which the head of a request must come, and a form behind it.
+/// Time in which the head of a request must arrive, and a form after it.
 const HEAD: Duration = Duration::from_secs(10);
-/// Connections at a time; further ones wait to be accepted.
+/// Most connections at a time; further ones wait to be accepted.
 const CONNECTIONS: usize = 64;
-/// The policy of our own pages, as they have it themselves, and that no page may frame them.
+/// Content security policy of our own pages, as in the pages themselves, and that no page may frame
+/// them.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                       img-src data:; connect-src 'self'; form-action 'self'; base-uri 'none'; \
                       frame-ancestors 'none'";
-/// Octets that a form may have.
+/// Largest size of a form, in bytes.
 const FORM_MAX_BYTES: usize = 16 << 10;
-/// Octets of a request's head.
+/// Largest size of a request's head, in bytes.
 const HEAD_MAX_BYTES: usize = 16 << 10;
 
-/// What the user asked for.
+/// Settings that the user requested.
 #[derive(Clone, Debug)]
 pub struct ServeSettings {
-    /// The folder of stored runs.
+    /// Folder of stored runs.
     pub results: PathBuf,
-    /// The port on 127.0.0.1; 0 for any.
+    /// Port on 127.0.0.1; 0 for any.
     pub port: u16,
 }
 
-/// Serves until `stop` is set; `ready` is told the address.
+/// Serves until `stop` is set; `ready` gets the address.
 ///
 /// # Errors
 /// There is no such folder, the port is in use, or the system lacks something.
@@ -95,7 +98,7 @@ pub fn serve(
     })
 }
 
-/// What a page must bring back: random, of the kernel's.
+/// Returns the token that a page must send back: random bytes from the kernel.
 fn token() -> Result<String, LabError> {
     let mut octets = [0; 16];
     File::open("/dev/urandom")
@@ -116,14 +119,14 @@ async fn accept(listener: TcpListener, desk: Rc<Desk>) {
                     drop(permit);
                 });
             }
-            // For want of something, which may come back.
+            // A resource is missing, which may come back.
             Err(_) => tokio::time::sleep(LOOK).await,
         }
     }
 }
 
-/// One connection to its end. The browser's errors are answered; one that goes away is nobody's to be told
-/// about.
+/// Serves one connection to its end. The server answers the browser's errors; when the browser has
+/// gone, there is no one to report an error to.
 async fn connection(stream: TcpStream, desk: Rc<Desk>) {
     let waiting = Waiting::new();
     let service = {
@@ -154,7 +157,7 @@ async fn respond(
     Ok(response(answer))
 }
 
-/// The parts of a request; `None` when it is none that a browser sends.
+/// Returns the parts of a request; `None` when no browser sends such a request.
 async fn asked(request: Request<Incoming>) -> Option<Asked> {
     let text = |headers: &HeaderMap, name: HeaderName| {
         headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
@@ -181,7 +184,7 @@ fn response(answer: Answer) -> Response<Full<Bytes>> {
         (header::CACHE_CONTROL, "no-store"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),
-        // With less, browsers would not tell where a form comes from.
+        // With a stricter policy browsers would not report the origin of a form.
         (header::REFERRER_POLICY, "same-origin"),
     ];
     for (name, value) in always {

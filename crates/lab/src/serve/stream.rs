@@ -1,5 +1,5 @@
-//! A connection as `hyper` wants it, and nothing else: the daemon's keeps the pace of its clients besides, and
-//! no product uses another.
+//! A connection in the form that `hyper` needs, and nothing else: the daemon's connection also
+//! tracks the pace of its clients, and no product uses another product.
 
 use std::cell::Cell;
 use std::io;
@@ -13,10 +13,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-/// Octets per read.
+/// Most bytes of one read.
 const READ_BYTES: usize = 4 << 10;
 
-/// A connection of TCP.
+/// TCP connection.
 pub(super) struct Stream {
     tcp: TcpStream,
     waiting: Rc<Waiting>,
@@ -27,17 +27,17 @@ pub(super) struct Stream {
 pub(super) struct Waiting(Cell<Option<Instant>>);
 
 impl Waiting {
-    /// A connection that has just been accepted.
+    /// Makes the state of a connection that has just been accepted.
     pub(super) fn new() -> Rc<Self> {
         Rc::new(Self(Cell::new(Some(Instant::now()))))
     }
 
-    /// Notes that a request is being answered.
+    /// Records that a request is being answered.
     pub(super) fn end(&self) {
         self.0.set(None);
     }
 
-    /// Notes that some of a response was written: from here on the next request may come.
+    /// Records that a part of a response was written: from here on the next request may come.
     pub(super) fn begin(&self) {
         self.0.set(Some(Instant::now()));
     }
@@ -55,7 +55,7 @@ impl Waiting {
 }
 
 impl Stream {
-    /// The connection `tcp`; what is written restarts `waiting`.
+    /// Makes a stream of the connection `tcp`; each write restarts `waiting`.
     pub(super) const fn new(tcp: TcpStream, waiting: Rc<Waiting>) -> Self {
         Self { tcp, waiting }
     }

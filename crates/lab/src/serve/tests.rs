@@ -1,4 +1,4 @@
-//! What is answered to whom, without a socket.
+//! Answers of the server to requests, without a socket.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -16,7 +16,7 @@ use crate::journal::{Journal, Kind};
 const HOST: &str = "127.0.0.1:8067";
 const TOKEN: &str = "0123456789abcdef";
 
-/// A results folder with two runs, and its desk.
+/// Results folder with two runs, and its handler.
 struct Place {
     results: PathBuf,
     desk: Desk,
@@ -190,7 +190,8 @@ fn a_run_that_goes_on_tells_what_it_does() {
     assert!(page.contains("No trial is over yet") && page.contains("&lt;b&gt;mine"), "{page}");
     assert!(text(&place.get("/?q=running")).contains("/live?run=running"));
     drop(journal);
-    // A process that another test starts at this moment has the journal's lock until it is another program.
+    // A process that another test starts at this moment has the journal's lock until it executes
+    // another program.
     let until = Instant::now() + Duration::from_secs(300);
     while seen(0)["is_running"] == true && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(10));
@@ -200,7 +201,7 @@ fn a_run_that_goes_on_tells_what_it_does() {
     assert_eq!(seen(0)["report"], "/results/running/report.html");
 }
 
-/// What a client is told that sends `octets` and waits for the end, which may be a reset.
+/// Returns the answer for a client that sends `octets` and waits for the end, which may be a reset.
 fn told(address: std::net::SocketAddr, octets: &[u8]) -> String {
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     let mut answer = String::new();

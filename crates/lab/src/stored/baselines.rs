@@ -9,16 +9,16 @@ use crate::compare;
 use crate::error::LabError;
 use crate::folder;
 
-/// The file's name.
+/// Name of the file.
 const FILE: &str = "baselines.json";
-/// Value of `schema` in it.
+/// Value of `schema` in the file.
 const SCHEMA: &str = "godwit.baselines.v1";
 
-/// Which run is the baseline of which plan.
+/// Baselines of plans.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Baselines {
     schema: String,
-    /// Name of the plan to path of the run below the results folder.
+    /// Map from the name of the plan to the path of the run below the results folder.
     pub(super) baselines: BTreeMap<String, String>,
 }
 
@@ -43,11 +43,11 @@ impl Baselines {
     }
 }
 
-/// Makes `run`, a result folder below `results`, the baseline of its plan; the plan's name, and the
-/// run that was it before.
+/// Makes `run`, a result folder below `results`, the baseline of its plan; returns the plan's name,
+/// and the previous baseline.
 ///
 /// # Errors
-/// The folder has no result or lies elsewhere, or the file cannot be read or written.
+/// The folder has no result or is elsewhere, or the file cannot be read or written.
 pub fn pin(results: &Path, run: &Path) -> Result<(String, Option<String>), LabError> {
     let summary = compare::read(run)?;
     let id = id(results, run)?;
@@ -57,7 +57,7 @@ pub fn pin(results: &Path, run: &Path) -> Result<(String, Option<String>), LabEr
     Ok((summary.plan.name, before.filter(|before| *before != id)))
 }
 
-/// Takes the baseline of `plan` away; which run it was.
+/// Removes the baseline of `plan`; returns the run that it was.
 ///
 /// # Errors
 /// The plan has none, or the file cannot be read or written.
@@ -68,7 +68,7 @@ pub fn unpin(results: &Path, plan: &str) -> Result<String, LabError> {
     Ok(was)
 }
 
-/// The folder of the baseline of the plan that `run` is of.
+/// Returns the folder of the baseline of the plan that `run` belongs to.
 ///
 /// # Errors
 /// `run` has no result, or its plan has no baseline.
@@ -87,7 +87,7 @@ fn none_of(results: &Path, plan: &str) -> LabError {
     ))
 }
 
-/// What a run is called: its path below the results folder.
+/// Returns the identifier of a run: its path below the results folder.
 fn id(results: &Path, run: &Path) -> Result<String, LabError> {
     let real = |path: &Path| {
         path.canonicalize()

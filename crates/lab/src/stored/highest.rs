@@ -1,4 +1,4 @@
-//! What other commands take from a stored result: the highest rate of one server.
+//! The highest rate of one server in a stored result, for other commands.
 
 use std::path::Path;
 
@@ -8,24 +8,24 @@ use measure::summary::{ServerResult, Summary};
 use crate::compare;
 use crate::error::LabError;
 
-/// The highest rate of a server, and where it stands.
+/// Highest rate of a server, with its source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Highest {
-    /// What was spoken.
+    /// Protocol of the measurement.
     pub protocol: Protocol,
-    /// Exchanges per second, each of which made one lease.
+    /// Highest rate, in exchanges per second, each of which made one lease.
     pub leases_per_s: f64,
-    /// Whether the server was never seen to fail above that rate.
+    /// True if the server never failed above that rate.
     pub is_at_least: bool,
-    /// Folder, title, beginning, server and variant: enough to find the figure again.
+    /// Source of the figure, enough to find it again: folder, title, beginning, server and variant.
     pub source: String,
 }
 
-/// The highest rate of `server` in a result folder, which may name one server alone when `server`
-/// is `None`.
+/// Returns the highest rate of `server` in a result folder, which may have only one server when
+/// `server` is `None`.
 ///
 /// # Errors
-/// The folder is none, has several servers or not this one, or the server has no rate.
+/// The folder is no result folder, has several servers or not this one, or the server has no rate.
 pub fn highest(folder: &Path, server: Option<&str>) -> Result<Highest, LabError> {
     of_summary(folder, &compare::read(folder)?, server).map_err(LabError::Usage)
 }

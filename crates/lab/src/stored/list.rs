@@ -1,4 +1,4 @@
-//! Finding stored runs, and the list for the terminal.
+//! Search for stored runs, and their list for the terminal.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -23,7 +23,7 @@ use crate::suite::SUITE;
 /// Columns of a server's name with its indentation.
 const NAME: usize = 34;
 
-/// What a regression of DCCP keeps, as far as a list needs it.
+/// Parts of a stored regression of DCCP that a list needs.
 #[derive(Deserialize)]
 struct RegressionHead {
     schema: String,
@@ -39,8 +39,8 @@ struct RegressionPlanHead {
     title: String,
 }
 
-/// All runs below `results` that match every one of `words`, newest first. A folder that cannot be read
-/// is told in the list and does not end it.
+/// Returns all runs below `results` that match every one of `words`, newest first. A folder that
+/// cannot be read is reported in the list and does not end it.
 ///
 /// # Errors
 /// There is no such folder, or the file of baselines cannot be read.
@@ -67,7 +67,7 @@ pub fn list(results: &Path, words: &[String]) -> Result<StoredRuns, LabError> {
     Ok(found)
 }
 
-/// Names of the folders in a folder.
+/// Returns the names of the folders in a folder.
 fn folders(path: &Path) -> Vec<String> {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
     let folders = entries.filter(|entry| entry.path().is_dir());
@@ -77,7 +77,7 @@ fn folders(path: &Path) -> Vec<String> {
     names
 }
 
-/// The run in a folder, if it is one.
+/// Adds the run in a folder, if it is one.
 fn collect(path: &Path, id: &str, found: &mut StoredRuns) {
     match read(path, id) {
         Ok(run) => found.runs.extend(run),
@@ -126,7 +126,7 @@ fn read(path: &Path, id: &str) -> Result<Option<StoredRun>, LabError> {
     Ok(is_run.then(|| without_report(path, id)))
 }
 
-/// A run that goes on or was killed: what it has told of itself.
+/// Makes the line of a run that is in progress or was killed, from its progress file.
 fn without_report(path: &Path, id: &str) -> StoredRun {
     let line = unfinished(id);
     let Some(told) = journal::read(path) else { return line };
@@ -143,7 +143,7 @@ fn without_report(path: &Path, id: &str) -> StoredRun {
     }
 }
 
-/// All that the name of a folder tells.
+/// Makes the line of a run from the name of its folder alone.
 fn unfinished(id: &str) -> StoredRun {
     let name = id.rsplit('/').next().unwrap_or(id);
     let (time, plan) = name.split_once('-').unwrap_or(("", name));
@@ -156,7 +156,7 @@ fn unfinished(id: &str) -> StoredRun {
     }
 }
 
-/// The list for the terminal.
+/// Formats the list for the terminal.
 #[must_use]
 pub fn table(found: &StoredRuns) -> String {
     let mut text = String::new();
@@ -191,7 +191,7 @@ pub fn table(found: &StoredRuns) -> String {
     text
 }
 
-/// One server of a run.
+/// Formats one server of a run.
 pub(super) fn line(figure: &StoredFigure, yields: &str) -> String {
     let name = match figure.variant.as_str() {
         "" => figure.server.clone(),

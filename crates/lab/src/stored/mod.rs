@@ -1,5 +1,5 @@
-//! Results that are stored: which there are, which is the baseline of its plan, how a plan went over
-//! time, and what other commands take from one.
+//! Results that are stored: their list, the baseline of each plan, the trend of a plan over time,
+//! and the highest rates for other commands.
 
 mod baselines;
 mod highest;
@@ -13,8 +13,8 @@ pub use highest::{Highest, highest};
 pub use list::{list, table};
 pub use trend::{trend, trend_lines, write_trend};
 
-/// The folder that the user means by `named`: a path, or else a name below the results folder. Whether
-/// there is a run in it is for who reads it to say.
+/// Returns the folder that the user means by `named`: a path, or else a name below the results
+/// folder. The caller must check that there is a run in it.
 #[must_use]
 pub fn find(results: &Path, named: &Path) -> PathBuf {
     let below = results.join(named);

@@ -1,4 +1,4 @@
-//! What the servers of a plan reached over stored runs: a page, and lines for the terminal.
+//! Trend of a plan's servers over stored runs: a page, and lines for the terminal.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,8 +10,8 @@ use crate::columns::WIDTH;
 use crate::error::LabError;
 use crate::folder;
 
-/// The runs of `plan` among those found in `results`, with the figures of `servers`, or of all when none
-/// is named; the last `most` of them when that is said.
+/// Returns the runs of `plan` among those found in `results`, with the figures of `servers`, or of
+/// all if the list is empty; the last `most` of them if it is given.
 ///
 /// # Errors
 /// There is no finished run of the plan, or none with such a server.
@@ -45,7 +45,7 @@ pub fn write_trend(trend: &Trend, path: &Path) -> Result<(), LabError> {
     folder::write_text(path, &measure::report::render_trend(trend))
 }
 
-/// A trend for the terminal, oldest run first.
+/// Formats a trend for the terminal, oldest run first.
 #[must_use]
 pub fn trend_lines(trend: &Trend) -> String {
     let mut text = String::new();

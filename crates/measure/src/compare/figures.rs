@@ -1,4 +1,4 @@
-//! What two results say about the same server, and the ratio of the second over the first.
+//! Figures of one server in two results, and ratios of the second result over the first.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,38 +11,41 @@ use crate::summary::{LatencyAt, Limit, Round, RunFigure, ServerResult, Summary};
 pub struct ServerComparison {
     /// The server's name.
     pub server: String,
-    /// In the first result.
+    /// Figures of the server in the first result.
     pub a: Figures,
-    /// In the second result.
+    /// Figures of the server in the second result.
     pub b: Figures,
-    /// Second over first: highest rates. `None` when a side has none, or too many failed runs.
+    /// Ratio of the highest rates, second over first. `None` when a side has none, or too many
+    /// failed runs.
     pub leases_per_s: Option<RatioInterval>,
-    /// Second over first: leases per processor second.
+    /// Ratio of leases per processor second, second over first.
     pub leases_per_cpu_s: Option<RatioInterval>,
-    /// Second over first: highest rates as shares of the limit responder's in the same run. What
-    /// made the whole machine slower or faster between the two results is not in it.
+    /// Ratio of the highest rates as shares of the limit responder's rate in the same run, second
+    /// over first. A change of the whole machine's speed between the two results cancels out.
     pub of_limit: Option<RatioInterval>,
-    /// Second over first: leases per processor second as shares of the limit responder's, likewise.
+    /// Ratio of leases per processor second as shares of the limit responder's in the same run,
+    /// second over first.
     pub cpu_of_limit: Option<RatioInterval>,
 }
 
-/// One server in one result.
+/// Figures of one server in one result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Figures {
-    /// The variant measured.
+    /// Variant that was measured.
     pub variant: String,
-    /// The highest rate.
+    /// Highest rate, in leases per second.
     pub leases_per_s: Option<f64>,
-    /// True when it is "at least".
+    /// True if the highest rate is a lower bound ("at least").
     pub is_at_least: bool,
-    /// Lower end: of the 95 % interval where there is one, else the lowest round.
+    /// Lower end of the 95 % interval if there is one, else the lowest round, in leases per second.
     pub low: Option<f64>,
-    /// Upper end, likewise.
+    /// Upper end of the 95 % interval if there is one, else the highest round, in leases per
+    /// second.
     pub high: Option<f64>,
     /// True when `low` and `high` are a 95 % interval.
     pub is_interval: bool,
-    /// The rates of all runs that count (a failed one as 0), or of all rounds.
+    /// Rates of all runs that count (a failed run as 0), or of all rounds, in leases per second.
     pub values: Vec<f64>,
     /// Leases per processor second.
     pub leases_per_cpu_s: Option<f64>,
@@ -50,11 +53,11 @@ pub struct Figures {
     pub latency_half: Option<LatencyAt>,
     /// Latency and loss at the highest rate.
     pub latency_max: Option<LatencyAt>,
-    /// Largest resident memory, bytes; 0 when unknown.
+    /// Largest resident memory, in bytes; 0 when unknown.
     pub rss_bytes: u64,
-    /// Trials.
+    /// Number of trials.
     pub trials: u32,
-    /// Void ones.
+    /// Number of void trials.
     pub voids: u32,
 }
 
@@ -62,11 +65,11 @@ pub struct Figures {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LimitChange {
-    /// Its rate in the first result.
+    /// Rate of the limit responder in the first result, per second.
     pub a_per_s: f64,
-    /// Its rate in the second result.
+    /// Rate of the limit responder in the second result, per second.
     pub b_per_s: f64,
-    /// Second over first.
+    /// Ratio of the limit responder's rates, second over first.
     pub ratio: Option<RatioInterval>,
 }
 
@@ -102,7 +105,7 @@ fn per_cpu(runs: &[RunFigure], rounds: &[Round]) -> Values {
     values(runs, rounds, of_run, |round| round.leases_per_cpu_s)
 }
 
-/// Figures over those of the limit responder in the same run or round.
+/// Divides figures by those of the limit responder in the same run or round.
 fn over(figures: &Values, limits: &Values) -> Values {
     let share = |&(number, figure): &(u32, f64)| {
         let (_, limit) = limits.iter().find(|(other, limit)| *other == number && *limit > 0.0)?;
@@ -111,7 +114,7 @@ fn over(figures: &Values, limits: &Values) -> Values {
     figures.iter().filter_map(share).collect()
 }
 
-/// What is set against each other of a server in one result.
+/// Values of one server in one result that are compared with the other result's.
 struct Counted {
     rates: Values,
     per_cpu: Values,
@@ -136,8 +139,8 @@ fn plain(values: &Values) -> Vec<f64> {
     values.iter().map(|(_, value)| *value).collect()
 }
 
-/// How a ratio of two results is taken: as both plans drop runs, and as far as the searches of
-/// both tell rates apart.
+/// Method for a ratio of two results: runs dropped as in both plans, and the resolution of the
+/// searches of both.
 #[derive(Clone, Copy)]
 struct Method {
     drop: usize,
@@ -164,7 +167,7 @@ impl Method {
     }
 }
 
-/// How ratios are taken, in words.
+/// Describes how ratios are computed, in words.
 pub(super) fn method(a: &Summary, b: &Summary) -> String {
     let method = Method::of(a, b);
     let mut words = if method.drop > 0 {
@@ -186,7 +189,7 @@ pub(super) fn method(a: &Summary, b: &Summary) -> String {
     words
 }
 
-/// Every server that is in both.
+/// Compares every server that is in both results.
 pub(super) fn servers(a: &Summary, b: &Summary) -> Vec<ServerComparison> {
     let method = Method::of(a, b);
     let both = a
@@ -209,7 +212,7 @@ pub(super) fn servers(a: &Summary, b: &Summary) -> Vec<ServerComparison> {
     .collect()
 }
 
-/// The limit responder, when it was measured in both.
+/// Compares the limit responder, if both results measured it.
 pub(super) fn limit(a: &Summary, b: &Summary) -> Option<LimitChange> {
     let (of_a, of_b) = (a.limit.as_ref()?, b.limit.as_ref()?);
     let ratio = Method::of(a, b)

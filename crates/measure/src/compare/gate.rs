@@ -1,30 +1,30 @@
-//! Whether the second of two results is worse than the first by more than a margin: a verdict that a
-//! merge may hang on, so it says no more than the intervals carry.
+//! Gate: a verdict whether the second of two results is worse than the first by more than a margin.
+//! A merge may depend on this verdict, so it claims no more than the intervals support.
 //!
-//! Judged are the highest rate and leases per processor second, as shares of the limit responder's where
-//! both results have those: what made the whole machine slower must not be taken for the server's doing.
-//! Latencies have no interval and are not judged.
+//! The gate judges the highest rate and leases per processor second, as shares of the limit
+//! responder's where both results have those: a slowdown of the whole machine must not count
+//! against the server. Latencies have no interval and are not judged.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Comparison, ServerComparison};
 use crate::statistics::RatioInterval;
 
-/// What the data says of a figure and a margin.
+/// Verdict of the data on a figure and a margin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GateVerdict {
-    /// The whole interval lies within the margin.
+    /// The whole interval is within the margin.
     Held,
     /// The interval reaches across the margin, or there is none.
     #[default]
     Undecided,
-    /// The whole interval lies beyond the margin.
+    /// The whole interval is beyond the margin.
     Regressed,
 }
 
 impl GateVerdict {
-    /// In words.
+    /// Returns the verdict in words.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -35,23 +35,23 @@ impl GateVerdict {
     }
 }
 
-/// What is judged.
+/// Figure that the gate judges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GateFigure {
     /// The highest rate.
     #[default]
     Rate,
-    /// The same as a share of the limit responder's.
+    /// The highest rate as a share of the limit responder's.
     ShareOfLimit,
     /// Leases per processor second.
     PerCpuSecond,
-    /// The same as a share of the limit responder's.
+    /// Leases per processor second as a share of the limit responder's.
     PerCpuShareOfLimit,
 }
 
 impl GateFigure {
-    /// In words.
+    /// Returns the figure's name in words.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -63,19 +63,19 @@ impl GateFigure {
     }
 }
 
-/// One figure of one server.
+/// Verdict on one figure of one server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GateLine {
-    /// The server.
+    /// Name of the server.
     pub server: String,
-    /// Which figure of it.
+    /// Figure that is judged.
     pub figure: GateFigure,
-    /// Second over first, as measured; `None` when there is no ratio.
+    /// Ratio as measured, second over first; `None` when there is no ratio.
     pub ratio: Option<RatioInterval>,
-    /// What that says.
+    /// Verdict on the ratio.
     pub verdict: GateVerdict,
-    /// The same with its figures, for people.
+    /// Verdict with its figures, as a text for people.
     pub words: String,
 }
 
@@ -83,15 +83,16 @@ pub struct GateLine {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Gate {
-    /// A loss up to this is none, percent of the first result's figure.
+    /// Loss that the gate accepts, in percent of the first result's figure.
     pub margin_percent: f64,
-    /// Regressed when a line is; else undecided when a line is; else held.
+    /// Verdict on all lines: regressed when a line is; else undecided when a line is; else held.
     pub verdict: GateVerdict,
-    /// Every figure that was judged.
+    /// Lines of all figures that were judged.
     pub lines: Vec<GateLine>,
 }
 
-/// Judges `servers` of `comparison` (all when none is named) by a margin in percent, 0 to below 100.
+/// Judges `servers` of `comparison` (all servers if the list is empty) by a margin in percent, 0 to
+/// below 100.
 ///
 /// # Errors
 /// A named server that is not in both results, or nothing that could be judged; in words.
@@ -135,12 +136,12 @@ fn lines_of(server: &ServerComparison, margin_percent: f64) -> Vec<GateLine> {
     lines
 }
 
-/// On which sides a ratio is open, because a search ended before the server failed.
+/// Sides on which a ratio is open, because a search ended before the server failed.
 #[derive(Clone, Copy, Default)]
 struct Open {
-    /// The first result's figure may be larger.
+    /// True if the first result's figure may be larger.
     is_at_most: bool,
-    /// The second result's figure may be larger.
+    /// True if the second result's figure may be larger.
     is_at_least: bool,
 }
 

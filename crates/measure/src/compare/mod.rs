@@ -1,9 +1,9 @@
-//! Two results side by side: whether they may be compared, and what differs.
+//! Two results next to each other: whether they may be compared, and the differences.
 //!
-//! Two results were not measured in turn, so whatever changed between them is in their ratio: the
-//! machine, its neighbors, the plan, the tool. [`compare`] therefore looks first for reasons why
-//! the figures must not be set against each other ([`Reason`]), and takes ratios only where there
-//! is none or the caller insists. Reading folders belongs to the lab.
+//! The two results were not measured in turn, so every change between them is in their ratio: the
+//! machine, its neighbors, the plan, the tool. [`compare`] therefore first looks for reasons
+//! against a comparison ([`Reason`]), and computes ratios only if there is none or the caller
+//! insists. The lab reads the folders.
 //!
 //! Ratios are of means of logarithms over runs (or rounds), with the interval of Yuen (1974), which
 //! without dropped runs is Welch's: see [`crate::statistics::ratio_of_means`].
@@ -26,31 +26,32 @@ use crate::summary::Summary;
 /// Value of `schema` in a [`Comparison`].
 pub const COMPARE_SCHEMA: &str = "godwit.compare.v1";
 
-/// Two results side by side.
+/// Two results next to each other.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Comparison {
-    /// [`COMPARE_SCHEMA`].
+    /// Name of the schema, [`COMPARE_SCHEMA`].
     pub schema: String,
-    /// True when there is no reason against it.
+    /// True if there is no reason against the comparison.
     pub is_comparable: bool,
-    /// True when figures are shown in spite of reasons.
+    /// True if figures are shown in spite of reasons against the comparison.
     pub is_forced: bool,
-    /// Why the two may not be compared; empty when they may.
+    /// Reasons why the two results may not be compared; empty when they may.
     pub reasons: Vec<Reason>,
-    /// What differs and is no reason against it.
+    /// Differences that are no reason against the comparison.
     pub notes: Vec<String>,
-    /// How ratios and intervals were computed, one sentence.
+    /// Method by which ratios and intervals were computed, one sentence.
     pub method: String,
     /// The first result.
     pub a: Side,
     /// The second result.
     pub b: Side,
-    /// Servers that are in both, in the order of the first; empty when nothing may be shown.
+    /// Servers that are in both results, in the order of the first; empty when nothing may be
+    /// shown.
     pub servers: Vec<ServerComparison>,
-    /// What kernel and generator could do at most, then and now.
+    /// Change of the limit responder: the most that kernel and generator could do in each result.
     pub limit: Option<LimitChange>,
-    /// The verdict by a margin; `None` when none was asked for or nothing may be shown.
+    /// Verdict by a margin; `None` when the user gave no margin or nothing may be shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gate: Option<Gate>,
 }
@@ -59,27 +60,27 @@ pub struct Comparison {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Side {
-    /// How the user named it.
+    /// Name that the user gave to the result.
     pub name: String,
-    /// The plan's name.
+    /// Name of the plan.
     pub plan: String,
-    /// A hash of everything in the plan that decides figures, 16 hexadecimal digits: equal in two
+    /// Hash of everything in the plan that decides figures, 16 hexadecimal digits: equal in two
     /// results that were measured alike.
     pub plan_hash: String,
-    /// When the run began, RFC 3339.
+    /// Begin of the run, RFC 3339.
     pub started: String,
-    /// How long it took, seconds.
+    /// Length of the run, in seconds.
     pub duration_s: f64,
-    /// Where it ran.
+    /// Environment in which the run took place.
     pub environment: Environment,
     /// Share of the processors' time that the hypervisor took, over all trials, 0 to 1.
     pub steal_share: f64,
-    /// How much the same server differed from itself.
+    /// Noise floor: the difference of one server from itself between rounds.
     pub noise: Option<NoiseFloor>,
 }
 
-/// Compares `b` with `a`, named as the user named them. With `force`, figures are given in spite of
-/// reasons against it.
+/// Compares `b` with `a`, each with the name that the user gave it. With `force`, the comparison
+/// has figures in spite of reasons against it.
 #[must_use]
 pub fn compare(a: (&str, &Summary), b: (&str, &Summary), force: bool) -> Comparison {
     let side = |(name, summary): (&str, &Summary)| Side {

@@ -1,4 +1,4 @@
-//! Why two results may not be compared. The limits are constants: who compares must not be able to
+//! Reasons why two results may not be compared. The limits are constants, so that a user cannot
 //! choose them after having seen the figures.
 
 use std::collections::BTreeMap;
@@ -11,48 +11,49 @@ use crate::plan::Plan;
 use crate::statistics::LEAST_TO_DROP;
 use crate::summary::{ServerResult, Summary};
 
-/// A server that differs from itself by more than this within one result is too noisy, percent.
+/// Largest noise floor of a server within one result, in percent; a result above it is too noisy.
 const NOISE_LIMIT_PERCENT: f64 = 20.0;
-/// The hypervisor may take so much of the processors' time, percent.
+/// Largest share of the processors' time that the hypervisor may take, in percent.
 const STEAL_LIMIT_PERCENT: f64 = 10.0;
-/// By so much may that differ between the two, percentage points.
+/// Largest difference of the stolen share between the two results, in percentage points.
 const STEAL_DIFFERENCE_PERCENT: f64 = 5.0;
-/// The limit responder may differ by this factor when its interval leaves out 1.
+/// Factor by which the limit responder may differ when its interval leaves out 1.
 const LIMIT_SHIFT: f64 = 1.15;
-/// Memory may differ by this share: kernels keep some for themselves.
+/// Share by which memory may differ: kernels keep some for themselves.
 const MEMORY_TOLERANCE: f64 = 0.02;
-/// Keys of a plan that do not decide a server's figures: words, which servers stand beside it, which
-/// random numbers, how long it may take, and `topology`, of which what was built is judged.
+/// Keys of a plan that do not decide a server's figures: words, other servers of the plan, the
+/// seed, the time budget, and `topology`, whose result in the environment is compared instead.
 const FREE_KEYS: [&str; 6] = ["title", "headline", "servers", "seed", "time_budget_s", "topology"];
-/// Nor do those of this table: profiles are taken in trials of their own.
+/// Prefix of a table whose keys do not decide figures: profiles are taken in trials of their own.
 const FREE_TABLE: &str = "profile.";
 
-/// What kind of reason it is.
+/// Kind of a reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReasonKind {
-    /// The plans differ in what decides figures.
+    /// Plans that differ in settings that decide figures.
     Plan,
-    /// Messages to a server left in groups in one and one by one in the other, or it is not known.
+    /// Messages that reached a server in groups in one result and one by one in the other, or it is
+    /// not known.
     Segmentation,
-    /// Processors, kernel, memory, hypervisor, topology or kernel settings differ.
+    /// Processors, kernel, memory, hypervisor, topology or kernel settings that differ.
     Machine,
-    /// The lab and its generator have another version.
+    /// Versions of the lab and its generator that differ.
     Tool,
-    /// A server kept its leases in another way.
+    /// A server's way to keep its leases that differs.
     Durability,
-    /// The same server differed too much from itself.
+    /// Server that differed too much from itself.
     Noise,
-    /// The hypervisor took too much time, or not the same.
+    /// Hypervisor that took too much time, or unequal shares in the two results.
     Steal,
-    /// What kernel and generator can do at most has changed.
+    /// Limit of kernel and generator that has changed.
     Limit,
-    /// Something that must be known is not there.
+    /// Data that the comparison needs and that is missing.
     MissingData,
 }
 
 impl ReasonKind {
-    /// All kinds.
+    /// All kinds, in order.
     pub const ALL: [Self; 9] = [
         Self::Plan,
         Self::Segmentation,
@@ -69,9 +70,9 @@ impl ReasonKind {
 /// One reason why two results may not be compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
-    /// What kind.
+    /// Kind of the reason.
     pub kind: ReasonKind,
-    /// A sentence with both sides, which completes "not comparable because".
+    /// Sentence that names both sides and completes "not comparable because".
     pub words: String,
 }
 
@@ -86,7 +87,7 @@ impl Found {
         self.reasons.push(Reason { kind, words });
     }
 
-    /// A reason when the two differ; an empty value is one that is not known.
+    /// Adds a reason when the two values differ; an empty value means unknown.
     fn differs(&mut self, kind: ReasonKind, what: &str, a: &str, b: &str) {
         if a.is_empty() || b.is_empty() {
             if a != b {
@@ -99,7 +100,7 @@ impl Found {
     }
 }
 
-/// All reasons against comparing, then what else differs.
+/// Returns all reasons against comparing, then all other differences.
 pub(super) fn find(
     a: &Summary,
     b: &Summary,
@@ -121,7 +122,7 @@ pub(super) fn find(
     (found.reasons, found.notes)
 }
 
-/// Every leaf of a plan, path to value as JSON.
+/// Returns every leaf of a plan: path, and value as JSON.
 fn leaves(plan: &Plan) -> BTreeMap<String, String> {
     fn walk(prefix: &str, value: &Value, into: &mut BTreeMap<String, String>) {
         match value {
@@ -145,7 +146,7 @@ fn is_free(key: &str) -> bool {
     FREE_KEYS.contains(&key) || key.starts_with(FREE_TABLE)
 }
 
-/// A hash of everything in `plan` that decides figures (FNV-1a, 64 bits).
+/// Returns a hash of everything in `plan` that decides figures (FNV-1a, 64 bits).
 pub(crate) fn plan_hash(plan: &Plan) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for (key, value) in leaves(plan).iter().filter(|(key, _)| !is_free(key)) {
@@ -289,7 +290,7 @@ fn machine(found: &mut Found, a: &Summary, b: &Summary) {
         let (a, b) = (mib(of_a.memory_bytes), mib(of_b.memory_bytes));
         found.differs(ReasonKind::Machine, "the memory", &a, &b);
     }
-    // Other settings say what was found, not how it was measured.
+    // Other settings describe the state of the machine, not the measurement.
     let is_kernels = |name: &str| name.starts_with("net.") || name == "scaling_governor";
     for (name, a) in of_a.settings.iter().filter(|(name, _)| is_kernels(name)) {
         if let Some(b) = of_b.settings.get(name) {
@@ -299,7 +300,7 @@ fn machine(found: &mut Found, a: &Summary, b: &Summary) {
     found.differs(ReasonKind::Tool, "the version of godwit lab", &of_a.godwit, &of_b.godwit);
 }
 
-/// Share of the processors' time that was stolen, over all trials by their length.
+/// Returns the share of the processors' time that was stolen, over all trials weighted by length.
 pub(super) fn steal_share(summary: &Summary) -> f64 {
     let time = || summary.trials.iter().map(|row| (row.end_s - row.start_s).max(0.0));
     let total: f64 = time().sum();
@@ -343,7 +344,7 @@ fn noise(found: &mut Found, a: &Summary, b: &Summary) {
 
 fn limit_shift(found: &mut Found, a: &Summary, b: &Summary, limit: Option<&LimitChange>) {
     if let Some(change) = limit {
-        // Without rounds of both there is no interval, and the shift alone decides.
+        // Without rounds of both results there is no interval, and the shift alone decides.
         let factor = change.ratio.map_or(change.b_per_s / change.a_per_s, |ratio| ratio.ratio);
         let holds_one =
             change.ratio.is_some_and(|of| of.pairs > 1 && (of.low..=of.high).contains(&1.0));

@@ -1,48 +1,51 @@
-//! What plans of DNS have of their own: how the load is made, and rates that rise in steps.
+//! Settings of plans for DNS only: the generation of the load, and rates that rise in steps.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Plan, Protocol};
 
-/// The query that plans of DNS ask, `NAME TYPE`.
+/// Query that plans of DNS send, `NAME TYPE`.
 pub const QUERY: &str = "www.google.com AAAA";
-/// That query as an Ethernet frame, octets without the check sequence: IPv4, UDP, one question and
-/// EDNS without options. By it Mbit/s become queries per second.
+/// Length of that query as an Ethernet frame, in bytes without the check sequence: IPv4, UDP, one
+/// question and EDNS without options. The length converts Mbit/s to queries per second.
 pub const QUERY_FRAME_BYTES: f64 = 85.0;
 
-/// Preamble, check sequence and the gap between frames of Ethernet, octets.
+/// Preamble, check sequence and gap between frames of Ethernet, in bytes.
 pub const WIRE_BYTES: f64 = 24.0;
-/// What Gigabit Ethernet carries each way, octets per second.
+/// Capacity of Gigabit Ethernet in each direction, in bytes per second.
 pub const GIGABIT_BYTES_PER_S: f64 = 125e6;
 
-/// Of so many steps of a ramp a quick look has one.
+/// Factor by which a quick look lengthens the steps of a ramp: it measures every second one.
 const QUICK_STEPS: f64 = 2.0;
-/// Trials of a quick look are shorter by this factor.
+/// Factor of the length of trials in a quick look.
 const QUICK_DWELL: f64 = 0.5;
-/// A confirming trial of a quick look is not made shorter than this, seconds: what waits at its end
-/// would weigh too much in the figure.
+/// Length below which a quick look does not shorten a confirming trial, in seconds: in a shorter
+/// trial the exchanges that wait at its end would weigh too much in the figure.
 const QUICK_CONFIRM_S: f64 = 1.0;
-/// And so is the time that all of it may take.
+/// Factor of the time budget in a quick look.
 const QUICK_BUDGET: f64 = 0.3;
-/// A quick look has no more rounds.
+/// Most rounds of a quick look.
 const QUICK_ROUNDS: u32 = 2;
-/// Runs of a quick look at most, which are the least of which the best and the worst are dropped.
+/// Most runs of a quick look. Four is the smallest number of which the best and the worst run are
+/// dropped.
 const QUICK_RUNS: u32 = 4;
 
-/// How DNS servers are run and loaded.
+/// Settings for running and loading DNS servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DnsPlan {
-    /// Threads of each server, on the one processor that it has; processes where it has no threads.
+    /// Threads of each server, on the server's one processor; processes for a server without
+    /// threads.
     pub threads: u32,
-    /// Ports that queries leave from. Servers divide their load among threads by these.
+    /// Number of source ports of the queries. Servers divide their load among threads by source
+    /// port.
     pub ports: u32,
-    /// Queries of one port leave in groups (`UDP_SEGMENT`), which spares the generator's processor
-    /// and makes interface counters count groups.
+    /// True if queries of one port leave in groups (`UDP_SEGMENT`), which saves processor time of
+    /// the generator and makes interface counters count groups.
     pub segmentation: bool,
-    /// Queries leave as frames by AF_XDP (in groups by sockets, where both are asked for) and answers come
-    /// from a ring, past UDP of the kernel, where the topology is a veth pair: a good deal cheaper for the
-    /// generator's processor.
+    /// True if, on a veth pair, the generator sends queries as frames by AF_XDP (in groups by
+    /// sockets if `segmentation` is set, too) and reads answers from a ring, without the kernel's
+    /// UDP. This takes much less processor time of the generator.
     pub frames: bool,
 }
 
@@ -52,18 +55,18 @@ impl Default for DnsPlan {
     }
 }
 
-/// Trials at rates that rise in equal steps, the same for every server, in Mbit/s of the query's
-/// frame ([`QUERY_FRAME_BYTES`]).
+/// Trials at rates that rise in equal steps, equal for every server, in Mbit/s of the query's frame
+/// ([`QUERY_FRAME_BYTES`]).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RampPlan {
-    /// The first step.
+    /// Rate of the first step, in Mbit/s.
     pub first_mbit_s: f64,
-    /// From a step to the next.
+    /// Difference of two neighboring steps, in Mbit/s.
     pub step_mbit_s: f64,
-    /// No step is above this.
+    /// Rate that no step exceeds, in Mbit/s.
     pub last_mbit_s: f64,
-    /// Length of a step's trial, seconds; 0 when there is no ramp.
+    /// Length of a step's trial, in seconds; 0 when there is no ramp.
     pub dwell_s: f64,
 }
 
@@ -74,25 +77,25 @@ impl Default for RampPlan {
 }
 
 impl RampPlan {
-    /// The rates of the steps, queries per second, ascending; none without a ramp.
+    /// Returns the rates of the steps, in queries per second, ascending; none without a ramp.
     #[must_use]
     pub fn rates(&self) -> Vec<f64> {
         if self.dwell_s <= 0.0 || self.last_mbit_s < self.first_mbit_s {
             return Vec::new();
         }
-        // What is lost in adding fractions must not lose the last step.
+        // The addition of 1e-9 keeps rounding of fractions from losing the last step.
         let last = ((self.last_mbit_s - self.first_mbit_s) / self.step_mbit_s + 1e-9).floor();
         let mbit_s = |step: u32| self.first_mbit_s + f64::from(step) * self.step_mbit_s;
         (0..=last as u32).map(|step| queries_per_s(mbit_s(step))).collect()
     }
 }
 
-/// Mbit/s of the query's frame as queries per second.
+/// Converts Mbit/s of the query's frame to queries per second.
 fn queries_per_s(mbit_s: f64) -> f64 {
     mbit_s * 1e6 / (QUERY_FRAME_BYTES * 8.0)
 }
 
-/// Queries per second as Mbit/s of the query's frame.
+/// Converts queries per second to Mbit/s of the query's frame.
 #[must_use]
 pub fn mbit_per_s(queries_per_s: f64) -> f64 {
     queries_per_s * QUERY_FRAME_BYTES * 8.0 / 1e6
@@ -124,32 +127,32 @@ impl Plan {
 }
 
 impl Protocol {
-    /// True for DHCP, whose servers have pools and stores of leases.
+    /// Returns true for DHCP, whose servers have pools and stores of leases.
     #[must_use]
     pub const fn is_dhcp(self) -> bool {
         matches!(self, Self::Dhcp4 | Self::Dhcp6)
     }
 
-    /// Octets of the Ethernet, IP and UDP headers of one datagram.
+    /// Returns the size of the Ethernet, IP and UDP headers of one datagram, in bytes.
     #[must_use]
     pub const fn header_bytes(self) -> u64 {
         let ip = if matches!(self, Self::Dhcp6) { 40 } else { 20 };
         14 + ip + 8
     }
 
-    /// What is offered, for people: `exchanges` or `queries`.
+    /// Returns the noun for offered exchanges, for people: `exchanges` or `queries`.
     #[must_use]
     pub const fn offered(self) -> &'static str {
         if self.is_dhcp() { "exchanges" } else { "queries" }
     }
 
-    /// What each completed exchange gives, for people: `leases` or `answers`.
+    /// Returns the noun for the result of a completed exchange, for people: `leases` or `answers`.
     #[must_use]
     pub const fn yields(self) -> &'static str {
         if self.is_dhcp() { "leases" } else { "answers" }
     }
 
-    /// Messages that a server sends in one exchange.
+    /// Returns the number of messages that a server sends in one exchange.
     #[must_use]
     pub const fn answers_per_exchange(self) -> f64 {
         if self.is_dhcp() { 2.0 } else { 1.0 }

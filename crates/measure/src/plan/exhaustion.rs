@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExhaustionPlan {
-    /// Length of a trial, seconds; none when 0.
+    /// Length of a trial, in seconds; 0 leaves these trials out.
     pub dwell_s: f64,
     /// Constant load, as a fraction of the highest rate found.
     pub fraction: f64,
-    /// When the last address is given, seconds from the beginning of the trial.
+    /// Time at which the server assigns the last address, in seconds from the beginning of the
+    /// trial.
     pub at_s: f64,
 }
 
@@ -21,14 +22,14 @@ impl Default for ExhaustionPlan {
 }
 
 impl ExhaustionPlan {
-    /// Whether there are such trials.
+    /// Returns true if the plan has such trials.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
         self.dwell_s > 0.0
     }
 
-    /// Addresses that `rate_per_s` new clients a second have used up when the plan wants it, in a trial
-    /// that may be shorter than the plan's.
+    /// Returns the number of addresses that `rate_per_s` new clients per second have used up at the
+    /// plan's time, in a trial that may be shorter than the plan's.
     #[must_use]
     pub fn pool_size(&self, rate_per_s: f64, dwell_s: f64) -> u32 {
         ((rate_per_s * dwell_s * self.at_s / self.dwell_s).round() as u32).max(1)

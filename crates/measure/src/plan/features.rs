@@ -1,11 +1,12 @@
-//! What a server's configuration has beyond one subnet with one pool, and how that shows in the
-//! names of a result's lines.
+//! Features: parts of a server's configuration beyond one subnet with one pool, and their words in
+//! the names of a result's lines.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Durability, Plan};
 
-/// One way of configuring a server (and of asking it) whose cost is measured against another.
+/// Feature of a server's configuration (and of its clients' requests) whose cost is measured
+/// against another feature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Feature {
@@ -20,121 +21,124 @@ pub enum Feature {
     OredAddresses,
     /// A million reservations, among them all clients, and every type of identifier looked up.
     Reservations,
-    /// The same reservations, none of which is looked up.
+    /// A million reservations as in `Reservations`, none of which the server looks up.
     ReservationsOff,
-    /// As many for clients that never come, so that all are looked up in vain.
+    /// A million reservations of clients that never come, so that every lookup fails.
     ReservationsOfOthers,
-    /// As `Reservations`, but one type of identifier is looked up: hardware address (DHCPv6: DUID).
+    /// Reservations as in `Reservations`, looked up by one type of identifier: hardware address
+    /// (DHCPv6: DUID).
     ReservationsByOne,
-    /// As `Reservations`, told to lie outside of every pool.
+    /// Reservations as in `Reservations`, all configured to be outside of every pool.
     ReservationsOutOfPool,
-    /// As `Reservations`, but for the whole server instead of a subnet.
+    /// Reservations as in `Reservations`, for the whole server instead of a subnet.
     ReservationsGlobal,
-    /// The same, looked up before the subnet is chosen.
+    /// Reservations as in `ReservationsGlobal`, looked up before the server chooses the subnet.
     ReservationsEarlyGlobal,
-    /// Leases are not written to a file.
+    /// Leases that the server does not write to a file.
     NotPersisted,
-    /// A line of log for what happens to each client: severity INFO.
+    /// Log of severity INFO: a line for each event of each client.
     LogInfo,
-    /// Severity DEBUG, with every detail.
+    /// Log of severity DEBUG, with every detail.
     LogDebug,
     /// Ten thousand subnets, from which clients come in turn.
     ManySubnets,
-    /// The same, while somebody asks for all statistics over HTTP, ten times a second (Godwit only).
+    /// Ten thousand subnets as in `ManySubnets`, while a client requests all statistics over HTTP,
+    /// ten times a second (Godwit only).
     PolledSubnets,
     /// A hundred shared networks of fifty subnets each, from which clients come in turn.
     SharedNetworks,
-    /// Two worker threads instead of one, on the one processor that servers have: what it costs that
-    /// another thread may want what a message needs (Godwit only).
+    /// Two worker threads instead of one, on the one processor that servers have: the cost of
+    /// competition between threads for data that a message needs (Godwit only).
     TwoThreads,
-    /// The same with four.
+    /// Four worker threads as in `TwoThreads` (Godwit only).
     FourThreads,
-    /// Nothing more than `plain`, but the generator is perfdhcp, for the comparison of generators
+    /// Configuration of `Plain` with perfdhcp as the generator, for the comparison of generators
     /// (Godwit only, DHCPv4 only).
     Perfdhcp,
-    /// Datagrams are taken and sent in groups where the kernel joins them (Godwit only): not
-    /// comparable with a server or a limit that takes them one by one.
+    /// Datagrams received and sent in groups where the kernel joins them (Godwit only): not
+    /// comparable with a server or a limit that receives them one by one.
     Segmentation,
-    /// A million leases of clients that never come are there from the beginning.
+    /// A million leases of clients that never come, present from the beginning.
     MillionLeases,
-    /// The same with ten million, for the memory that they take (Godwit only).
+    /// Ten million leases of clients that never come, for the memory that they take (Godwit only).
     TenMillionLeases,
-    /// Every message comes twice.
+    /// Clients that send every message twice.
     Chatty,
-    /// The same, but leases are not renewed in the first quarter of their lifetime (lease caching).
+    /// As `Chatty`, but the server does not renew leases in the first quarter of their lifetime
+    /// (lease caching).
     ChattyCached,
-    /// Every client renews its lease at once: three questions and answers instead of two.
+    /// Clients that renew their lease at once: three requests and replies instead of two.
     Renewals,
-    /// Every client gives its lease back at once (DHCPv4 only).
+    /// Clients that release their lease at once (DHCPv4 only).
     Releases,
     /// A queue of 4 packets for all threads of Kea (Kea with several threads only).
     #[serde(rename = "queue-4")]
     Queue4,
-    /// The same of 28, which its manual found best for memfile.
+    /// A queue of 28 packets for all threads of Kea, which its manual found best for memfile.
     #[serde(rename = "queue-28")]
     Queue28,
-    /// The same of 112.
+    /// A queue of 112 packets for all threads of Kea.
     #[serde(rename = "queue-112")]
     Queue112,
-    /// The same of 448.
+    /// A queue of 448 packets for all threads of Kea.
     #[serde(rename = "queue-448")]
     Queue448,
-    /// The same of 1,792.
+    /// A queue of 1,792 packets for all threads of Kea.
     #[serde(rename = "queue-1792")]
     Queue1792,
     /// Receive buffers of 64 KiB of the kernel's memory at the server's sockets.
     #[serde(rename = "buffer-64-kib")]
     Buffer64Kib,
-    /// The same of 208 KiB, which sockets get that ask for nothing.
+    /// Receive buffers of 208 KiB, the kernel's default for sockets that set no size.
     #[serde(rename = "buffer-208-kib")]
     Buffer208Kib,
-    /// The same of 1 MiB.
+    /// Receive buffers of 1 MiB at the server's sockets.
     #[serde(rename = "buffer-1-mib")]
     Buffer1Mib,
-    /// The same of 4 MiB.
+    /// Receive buffers of 4 MiB at the server's sockets.
     #[serde(rename = "buffer-4-mib")]
     Buffer4Mib,
-    /// The same of 16 MiB.
+    /// Receive buffers of 16 MiB at the server's sockets.
     #[serde(rename = "buffer-16-mib")]
     Buffer16Mib,
-    /// A queue of 16 packets where they leave either end of the link, first in first out.
+    /// A queue of 16 packets, first in first out, for packets that leave either end of the link.
     #[serde(rename = "qdisc-pfifo-16")]
     QdiscPfifo16,
-    /// The same of 1,000 packets.
+    /// A queue of 1,000 packets, first in first out, at either end of the link.
     #[serde(rename = "qdisc-pfifo-1000")]
     QdiscPfifo1000,
-    /// Three such queues by priority, which interfaces with a queue of their own get.
+    /// Three such queues by priority, the default of interfaces with a queue of their own.
     QdiscPfifoFast,
-    /// Stochastic fairness queueing there.
+    /// Stochastic fairness queueing at either end of the link.
     QdiscSfq,
-    /// Fair queueing with pacing there.
+    /// Fair queueing with pacing at either end of the link.
     QdiscFq,
-    /// Fair queueing with controlled delay there.
+    /// Fair queueing with controlled delay at either end of the link.
     QdiscFqCodel,
-    /// Common applications kept enhanced there.
+    /// Common applications kept enhanced (CAKE) at either end of the link.
     QdiscCake,
-    /// Half of the pool is in use all the time: every client gives its lease back.
+    /// Half of the pool in use all the time: every client releases its lease.
     #[serde(rename = "pool-50")]
     Pool50,
-    /// The same with 90 %.
+    /// 90 % of the pool in use all the time.
     #[serde(rename = "pool-90")]
     Pool90,
-    /// The same with 96 %.
+    /// 96 % of the pool in use all the time.
     #[serde(rename = "pool-96")]
     Pool96,
-    /// The same with 99 %.
+    /// 99 % of the pool in use all the time.
     #[serde(rename = "pool-99")]
     Pool99,
-    /// The same with 99.9 %.
+    /// 99.9 % of the pool in use all the time.
     #[serde(rename = "pool-99-9")]
     Pool99_9,
-    /// The same with 99.99 %.
+    /// 99.99 % of the pool in use all the time.
     #[serde(rename = "pool-99-99")]
     Pool99_99,
 }
 
 impl Feature {
-    /// All of them.
+    /// All features, in order.
     pub const ALL: [Self; 50] = [
         Self::Plain,
         Self::EmptyClasses,
@@ -188,7 +192,7 @@ impl Feature {
         Self::Pool99_99,
     ];
 
-    /// The word in plans and in the names of lines.
+    /// Returns the feature's word in plans and in the names of lines.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -245,7 +249,7 @@ impl Feature {
         }
     }
 
-    /// Whether it is measured with Godwit alone.
+    /// Returns true if the feature is measured with Godwit alone.
     #[must_use]
     pub const fn is_godwits(self) -> bool {
         matches!(
@@ -259,20 +263,20 @@ impl Feature {
         )
     }
 
-    /// Whether it is measured with DHCPv4 alone.
+    /// Returns true if the feature is measured with DHCPv4 alone.
     #[must_use]
     pub const fn is_of_dhcp4(self) -> bool {
         self.gives_back() || matches!(self, Self::Perfdhcp)
     }
 
-    /// Whether clients give their leases back at once.
+    /// Returns true if clients release their leases at once.
     #[must_use]
     pub const fn gives_back(self) -> bool {
         self.used_per_10_000().is_some() || matches!(self, Self::Releases)
     }
 
-    /// Packets in the queue of Kea's threads; `None` where Kea has what is best for its store. With a
-    /// figure only Kea is measured, with several threads.
+    /// Returns the packets in the queue of Kea's threads; `None` where Kea has the size that is
+    /// best for its store. With a size only Kea is measured, with several threads.
     #[must_use]
     pub const fn queue_packets(self) -> Option<u32> {
         match self {
@@ -285,8 +289,8 @@ impl Feature {
         }
     }
 
-    /// Octets of the kernel's memory for what waits at each socket of the server; `None` where that is
-    /// as the server has it.
+    /// Returns the size of the receive buffer of each socket of the server, in bytes of the
+    /// kernel's memory; `None` for the server's own setting.
     #[must_use]
     pub const fn receive_buffer_bytes(self) -> Option<u32> {
         match self {
@@ -299,8 +303,8 @@ impl Feature {
         }
     }
 
-    /// The queueing discipline where packets leave either end of the link, in words of `tc`, its kind
-    /// first; `None` where it is what the kernel gives the interfaces.
+    /// Returns the queueing discipline at either end of the link, in words of `tc`, its kind first;
+    /// `None` for the kernel's default.
     #[must_use]
     pub const fn qdisc(self) -> Option<&'static [&'static str]> {
         match self {
@@ -315,7 +319,7 @@ impl Feature {
         }
     }
 
-    /// Whether a million reservations are in the configuration.
+    /// Returns true if a million reservations are in the configuration.
     #[must_use]
     pub const fn has_reservations(self) -> bool {
         matches!(
@@ -330,13 +334,13 @@ impl Feature {
         )
     }
 
-    /// Whether every message comes twice.
+    /// Returns true if clients send every message twice.
     #[must_use]
     pub const fn is_chatty(self) -> bool {
         matches!(self, Self::Chatty | Self::ChattyCached)
     }
 
-    /// Worker threads of Godwit.
+    /// Returns the number of Godwit's worker threads.
     #[must_use]
     pub const fn threads(self) -> u32 {
         match self {
@@ -346,8 +350,8 @@ impl Feature {
         }
     }
 
-    /// Leases of clients that never come, which are there from the beginning beside those of a pool in
-    /// use.
+    /// Returns the number of leases of clients that never come. The server has them from the
+    /// beginning, in addition to those of a pool in use.
     #[must_use]
     pub const fn leases_before(self) -> u32 {
         match self {
@@ -357,8 +361,8 @@ impl Feature {
         }
     }
 
-    /// Share of the pool that is in use before the first trial, in ten thousandths; `None` where
-    /// the pool is empty and clients keep their leases.
+    /// Returns the share of the pool that is in use before the first trial, in ten thousandths;
+    /// `None` if the pool is empty and clients keep their leases.
     #[must_use]
     pub const fn used_per_10_000(self) -> Option<u32> {
         match self {
@@ -372,7 +376,7 @@ impl Feature {
         }
     }
 
-    /// What it is compared with.
+    /// Returns the feature that this one is compared with.
     #[must_use]
     pub const fn baseline(self) -> Self {
         match self {
@@ -385,21 +389,22 @@ impl Feature {
 }
 
 impl Plan {
-    /// Whether features are what is measured, and stand in the names of lines.
+    /// Returns true if the plan measures features, so that they are in the names of lines.
     #[must_use]
     pub fn names_features(&self) -> bool {
         self.server.features != [Feature::Plain]
     }
 
-    /// Whether it is measured how much waits where, so that queues are looked at in every trial.
+    /// Returns true if the plan varies buffers or queueing disciplines, so that every trial samples
+    /// the queues.
     #[must_use]
     pub fn is_about_queues(&self) -> bool {
         let is_one = |of: &Feature| of.receive_buffer_bytes().is_some() || of.qdisc().is_some();
         self.server.features.iter().any(is_one)
     }
 
-    /// The server and the feature in the name of a line (`kea` and `plain` of `kea-plain`); `None`
-    /// when the plan does not name features, and for lines of other servers.
+    /// Returns the server and the feature in the name of a line (`kea` and `plain` of `kea-plain`);
+    /// `None` when the plan does not name features, and for lines of other servers.
     #[must_use]
     pub fn feature_of<'n>(&self, line: &'n str) -> Option<(&'n str, Feature)> {
         if !self.names_features() {
@@ -413,8 +418,8 @@ impl Plan {
         })
     }
 
-    /// Whether the line `a` over the line `b` says something: the same server with a feature over
-    /// its baseline, or the first of two servers over the second with the same feature.
+    /// Returns true if the ratio of line `a` over line `b` is meaningful: one server with a feature
+    /// over its baseline, or the first of two servers over the second with the same feature.
     pub(super) fn is_feature_pair(&self, a: &str, b: &str) -> bool {
         let (Some((of, feature)), Some((to, other))) = (self.feature_of(a), self.feature_of(b))
         else {
@@ -428,7 +433,7 @@ impl Plan {
         }
     }
 
-    /// Where a line stands among those of its server: features in the order of the plan.
+    /// Returns the position of a line among those of its server: features in the order of the plan.
     #[must_use]
     pub fn feature_place(&self, line: &str) -> usize {
         let feature = self.feature_of(line).map(|(_, feature)| feature);

@@ -1,8 +1,8 @@
-//! The figure that a plan is for, which its report shows first.
+//! The main figure of a plan, which its report shows first.
 
 use serde::{Deserialize, Serialize};
 
-/// Figure of a server that stands first in the report of a plan.
+/// Figure of a server that comes first in the report of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Headline {
@@ -15,20 +15,20 @@ pub enum Headline {
     StartMemory,
     /// The time until all clients that came at once have a lease.
     Avalanche,
-    /// What is carried at the highest load offered, over the highest rate.
+    /// Exchanges carried at the highest load offered, over the highest rate.
     Goodput,
     /// The 99 % latency at half of the highest rate.
     LatencyAtHalf,
     /// Exchanges per second that the generator's processor was busy.
     ExchangesPerGeneratorCpuSecond,
-    /// The time from the end of a database to the first lease after it is back.
+    /// The time from the end of a database to the first lease after its restart.
     DatabaseRestart,
     /// Leases that clients got of the addresses of a pool that ran out.
     PoolUsed,
 }
 
 impl Headline {
-    /// All of them.
+    /// All headlines, in order.
     pub const ALL: [Self; 9] = [
         Self::HighestRate,
         Self::StartUp,
@@ -41,7 +41,7 @@ impl Headline {
         Self::PoolUsed,
     ];
 
-    /// The word in plans.
+    /// Returns the headline's word in plans.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -57,7 +57,7 @@ impl Headline {
         }
     }
 
-    /// The figure for people, as a heading.
+    /// Returns the figure's name for people, as a heading.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {

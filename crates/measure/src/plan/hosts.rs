@@ -1,27 +1,28 @@
-//! More than one machine: where the server and the generators are.
+//! Measurements on more than one machine: the machines of the server and of the generators.
 
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-/// Machines reached by SSH. Each has a copy of this program of the same version; what is measured and what
-/// samples it runs there, and what came of it is put together here.
+/// Machines reached by SSH. Each has a copy of this program of the same version, which runs there
+/// the servers, generators and samplers; this machine collects their results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostsPlan {
-    /// What SSH knows the servers' machine by; empty when no other machine has a part.
+    /// Name of the servers' machine for SSH; empty when the plan uses no other machine.
     pub server: String,
-    /// The servers' address, towards the generators.
+    /// Address of the servers, towards the generators.
     pub server_address: String,
-    /// What SSH knows the generators' machines by; this one where there are none.
+    /// Names of the generators' machines for SSH; this machine if there are none.
     pub generators: Vec<String>,
-    /// The generators' addresses, in the same order; for DHCP each plays the relay at its own.
+    /// Addresses of the generators, in the order of `generators`; for DHCP each generator acts as
+    /// the relay at its own address.
     pub generator_addresses: Vec<String>,
-    /// The program there.
+    /// Path of this program on the other machines.
     pub godwit: String,
-    /// The command that reaches a machine, words before its name.
+    /// Command that reaches a machine, the words before the machine's name.
     pub ssh: String,
-    /// The UDP port of the generators; those of the servers follow it.
+    /// UDP port of the generators; the servers' ports follow it.
     pub first_port: u16,
 }
 
@@ -40,13 +41,13 @@ impl Default for HostsPlan {
 }
 
 impl HostsPlan {
-    /// Whether another machine than this one has a part.
+    /// Returns true if the plan uses another machine than this one.
     #[must_use]
     pub fn is_used(&self) -> bool {
         !self.server.is_empty() || !self.generators.is_empty()
     }
 
-    /// What does not fit together: the key, what is wrong, and what would be right.
+    /// Returns the settings that do not fit together: the key, the mistake, and the correction.
     #[must_use]
     pub fn problems(&self) -> Vec<(&'static str, String, &'static str)> {
         let mut found = Vec::new();

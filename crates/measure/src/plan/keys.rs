@@ -1,22 +1,22 @@
-//! Every key that a plan may hold: what it takes, what it is when left out, what it means. The
-//! checker and the manual are made from this one table.
+//! Keys that a plan may have: type of value, default, meaning. The checker and the manual are made
+//! from this one table.
 
 use super::{Feature, Headline};
 
 /// One key of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// The table and the name, e.g. `search.dwell_s`.
+    /// Table and name of the key, e.g. `search.dwell_s`.
     pub path: &'static str,
-    /// What it takes.
+    /// Values that the key takes.
     pub takes: Takes,
-    /// Its value when left out, as it would be written; empty when the key must be given.
+    /// Value when the key is left out, as TOML text; empty when the key is mandatory.
     pub default: &'static str,
-    /// What it means, one sentence.
+    /// Meaning of the key, one sentence.
     pub meaning: &'static str,
 }
 
-/// What a key takes.
+/// Values that a key takes.
 #[derive(Clone, Copy, Debug)]
 pub enum Takes {
     /// Letters, digits and dashes, not empty.

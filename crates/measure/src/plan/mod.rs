@@ -1,8 +1,8 @@
-//! Plans: what to measure, against which servers, under which rules.
+//! Plans: the settings of a measurement, its servers and its rules.
 //!
 //! A plan is a TOML file that an operator writes. [`Plan::parse`] reports every problem at once
-//! with file, line and column. Reading files and expanding a plan into child processes belongs to
-//! the lab. [`KEYS`] describes each key for the manual and the error messages.
+//! with file, line and column. The lab reads files and expands a plan into child processes.
+//! [`KEYS`] describes each key for the manual and the error messages.
 
 mod dns;
 mod exhaustion;
@@ -34,34 +34,35 @@ pub use stores::{RestartPlan, Restarts, Sharing, Store};
 
 use crate::record::VoidRules;
 
-/// A plan that has been checked. As JSON it is part of every run record.
+/// Plan that has been checked. As JSON it is part of every run record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Plan {
     /// Short name: letters, digits and dashes. It becomes part of the result folder's name.
     pub name: String,
-    /// One line for people.
+    /// Title of the plan in one line, for people.
     pub title: String,
-    /// What is spoken.
+    /// Protocol under test.
     pub protocol: Protocol,
-    /// The figure that the report shows first.
+    /// Figure that the report shows first.
     pub headline: Headline,
-    /// How generator and server are connected.
+    /// Connection of generator and server.
     pub topology: Topology,
     /// Servers measured when the command line names none.
     pub servers: Vec<String>,
     /// Seed from which the seeds of all trials are derived.
     pub seed: u64,
-    /// Wall time that the whole run should take at most, seconds; 0 for as long as all takes, which
-    /// is forecast. When it is short, there are fewer rounds and points, with a warning.
+    /// Wall time that the whole run should take at most, in seconds; 0 for no limit, in which case
+    /// the lab forecasts the time. When time is short, the lab measures fewer rounds and points,
+    /// and warns.
     pub time_budget_s: f64,
-    /// How often the machine is sampled during a trial, milliseconds.
+    /// Interval between samples of the machine during a trial, in milliseconds.
     pub sampling_interval_ms: u32,
-    /// The search for the highest rate.
+    /// Settings of the search for the highest rate.
     pub search: SearchPlan,
-    /// Measuring servers in turn.
+    /// Settings for measuring servers in turn.
     pub blocks: BlocksPlan,
-    /// Measuring every server several times from the beginning.
+    /// Settings for measuring every server several times from the beginning.
     pub runs: RunsPlan,
     /// Additional points of the load curve.
     pub curve: CurvePlan,
@@ -69,19 +70,19 @@ pub struct Plan {
     pub ramp: RampPlan,
     /// Trials in which servers are profiled.
     pub profile: ProfilePlan,
-    /// The machines that have a part, where that are others than this one.
+    /// Machines that the measurement uses, if other than this one.
     pub hosts: HostsPlan,
-    /// Trials in whose middle the servers' databases are ended and started again.
+    /// Trials in which the lab ends the servers' databases and starts them again.
     pub restart: RestartPlan,
     /// Trials in whose middle the servers' pools run out.
     pub exhaustion: ExhaustionPlan,
-    /// The clients that the generator plays.
+    /// Clients that the generator plays.
     pub clients: ClientsPlan,
-    /// How servers are configured.
+    /// Configuration of the servers.
     pub server: ServerPlan,
-    /// How DNS servers are run and loaded.
+    /// Settings for running and loading DNS servers.
     pub dns: DnsPlan,
-    /// When a trial is void.
+    /// Rules by which a trial is void.
     pub void: VoidRules,
 }
 
@@ -99,7 +100,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// The word in plans and on the generator's command line.
+    /// Returns the protocol's word in plans and on the generator's command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -109,7 +110,7 @@ impl Protocol {
         }
     }
 
-    /// The messages of an exchange in their order, for people; at least two.
+    /// Returns the messages of an exchange in their order, for people; at least two.
     #[must_use]
     pub const fn messages(self) -> &'static [&'static str] {
         match self {
@@ -119,7 +120,7 @@ impl Protocol {
         }
     }
 
-    /// The last of them.
+    /// Returns the last message of an exchange.
     #[must_use]
     pub const fn last_message(self) -> &'static str {
         let messages = self.messages();
@@ -127,53 +128,53 @@ impl Protocol {
     }
 }
 
-/// How generator and server are connected.
+/// Connection of generator and server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Topology {
-    /// `veth` when the privilege is there, `loopback` otherwise.
+    /// `veth` when the process has the privilege, `loopback` otherwise.
     #[default]
     Auto,
     /// Two network namespaces and a pair of virtual Ethernet interfaces.
     Veth,
-    /// Everything on `127.0.0.0/8`. Needs no privilege.
+    /// Loopback addresses, `127.0.0.0/8`, for everything. Needs no privilege.
     Loopback,
 }
 
-/// How the highest rate is searched. Rates are exchanges per second.
+/// Search for the highest rate. Rates are exchanges per second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SearchPlan {
-    /// Largest share of exchanges that may be late or lost, percent.
+    /// Largest share of exchanges that may be late or lost, in percent.
     pub loss_percent: f64,
-    /// Seconds from when it was due until an exchange is late.
+    /// Deadline: time after the due time by which an exchange must be complete, in seconds.
     pub deadline_s: f64,
-    /// First rate tried.
+    /// First rate of the search, in exchanges per second.
     pub start_per_s: f64,
-    /// Rate never exceeded.
+    /// Rate that the search never exceeds, in exchanges per second.
     pub max_per_s: f64,
     /// Factor from one coarse step to the next.
     pub growth: f64,
     /// Most bisection steps between the highest rate met and the lowest missed.
     pub bisections: u32,
-    /// Bisection ends when that interval is this narrow, percent of its lower end.
+    /// Width of that interval at which bisection ends, in percent of its lower end.
     pub width_percent: f64,
-    /// Length of a search trial, seconds.
+    /// Length of a search trial, in seconds.
     pub dwell_s: f64,
-    /// Length of a confirming trial, seconds.
+    /// Length of a confirming trial, in seconds.
     pub confirm_dwell_s: f64,
-    /// Confirming trials tried at most, each at a lower rate than the one before.
+    /// Most confirming trials, each at a lower rate than the one before.
     pub confirmations: u32,
-    /// A search trial stops waiting for outstanding answers when none came for so many seconds,
-    /// instead of at the deadline; 0 always waits. Confirming trials always wait.
+    /// Time without an answer, in seconds, after which a search trial stops waiting for outstanding
+    /// answers, instead of at the deadline; 0 always waits. Confirming trials always wait.
     pub quiet_s: f64,
-    /// How often a void trial is repeated before its rate counts as out of reach.
+    /// Number of times that a void trial is repeated before its rate counts as out of reach.
     pub void_repeats: u32,
 }
 
 impl SearchPlan {
-    /// The factor between the highest rate met and the lowest missed when the bisection ends: what
-    /// lies between is not told apart.
+    /// Returns the factor between the highest rate met and the lowest missed when the bisection
+    /// ends. The search cannot tell rates within this factor apart.
     #[must_use]
     pub fn resolution(&self) -> f64 {
         let narrowed = self.growth.powf(0.5_f64.powi(self.bisections.cast_signed()));
@@ -181,37 +182,37 @@ impl SearchPlan {
     }
 }
 
-/// Measuring servers in turn, so that drift of the machine falls on all of them.
+/// Settings for measuring servers in turn, so that drift of the machine affects all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BlocksPlan {
-    /// How many times every server's highest rate is found. The first round searches from
+    /// Number of searches for every server's highest rate. The first round searches from
     /// `search.start_per_s`, later ones from the rate found before.
     pub rounds: u32,
-    /// In which order servers take their turns.
+    /// Order in which servers take their turns.
     pub order: BlockOrder,
-    /// Whether the limit responder takes its turn between the servers.
+    /// True if the limit responder takes its turn between the servers.
     pub limit: bool,
-    /// Length of a block at a fixed rate, seconds; 0 leaves these blocks out.
+    /// Length of a block at a fixed rate, in seconds; 0 leaves these blocks out.
     pub dwell_s: f64,
 }
 
-/// The order of turns.
+/// Order of turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BlockOrder {
-    /// A B B A: every second round backwards, which cancels a steady drift.
+    /// A B B A: every second round is reversed, which cancels a steady drift.
     #[default]
     Abba,
     /// A B A B.
     Abab,
-    /// Every two turns are an order that is drawn from the plan's seed, and the same backwards.
+    /// Random order for every two turns: an order drawn from the plan's seed, and its reverse.
     Random,
 }
 
 impl BlockOrder {
-    /// The order in which `count` servers take their turns in turn `turn`, as positions. `seed` is
-    /// the plan's.
+    /// Returns the order in which `count` servers take their turns in turn `turn`, as positions.
+    /// `seed` is the plan's.
     #[must_use]
     pub fn turns(self, count: usize, turn: u32, seed: u64) -> Vec<usize> {
         let mut order: Vec<usize> = (0..count).collect();
@@ -226,64 +227,64 @@ impl BlockOrder {
     }
 }
 
-/// Keeps the order of turns apart from the seeds of trials, which count up from the plan's.
+/// Constant that keeps the order of turns independent of the seeds of trials, which count up from
+/// the plan's.
 const ORDER_STREAM: u64 = 0x6f72_6465_725f_6f66;
 
-/// Points of the load curve beside those that the search visits anyway.
+/// Points of the load curve in addition to those that the search visits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CurvePlan {
     /// Offered rates as fractions of the highest rate found.
     pub fractions: Vec<f64>,
-    /// Length of a curve trial, seconds.
+    /// Length of a curve trial, in seconds.
     pub dwell_s: f64,
-    /// Every server is also loaded with half of the highest rate of the slowest.
+    /// True if every server also gets half of the slowest server's highest rate.
     pub same_rate: bool,
-    /// Clients that all come at once: as many as the highest rate would serve in so many seconds; none
-    /// when 0.
+    /// Clients that all come at once, in seconds of work at the highest rate; none when 0.
     pub avalanche_s: f64,
 }
 
-/// The clients that the generator plays.
+/// Clients that the generator plays.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClientsPlan {
     /// Distinct clients, each with its own hardware address.
     pub count: u32,
-    /// Their messages leave as frames by AF_XDP, past UDP of the kernel, where the topology is a veth
-    /// pair.
+    /// True if, on a veth pair, messages leave as frames by AF_XDP, without the kernel's UDP.
     pub frames: bool,
-    /// How far apart the generator's turns are at least, microseconds: what is due in between leaves
-    /// together, and what has come is read together.
+    /// Least time between the generator's turns, in microseconds. Each turn sends all messages that
+    /// came due since the last one, and reads all that arrived.
     pub turn_us: u32,
 }
 
-/// How servers are configured.
+/// Configuration of the servers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServerPlan {
-    /// Addresses in the pool.
+    /// Number of addresses in the pool.
     pub pool_size: u32,
-    /// Lifetime of a lease, seconds.
+    /// Lifetime of a lease, in seconds.
     pub lease_time_s: u32,
-    /// Godwit's durabilities measured: the first when beside other servers, further ones as
-    /// lines of their own.
+    /// Durabilities of Godwit that are measured. The first is the one next to other servers,
+    /// further ones are lines of their own.
     pub durability: Vec<Durability>,
-    /// Where servers keep their leases, each a line of its own.
+    /// Stores in which servers keep their leases, each a line of its own.
     pub stores: Vec<Store>,
-    /// How servers use a database that more than one may write to, each a line of its own.
+    /// Ways in which servers use a database that more than one server may write to, each a line of
+    /// its own.
     pub sharing: Vec<Sharing>,
     /// Share of a processor that each server gets, above 0; 1 for all of it.
     pub processor_share: f64,
-    /// What their configuration has beyond one subnet with one pool, each a line of its own.
+    /// Features of the configuration beyond one subnet with one pool, each a line of its own.
     pub features: Vec<Feature>,
 }
 
-/// When a lease is on the disk.
+/// Durability: the time at which a lease is on the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
-    /// Written, not flushed: what Kea does.
+    /// Written, not flushed, as Kea does.
     #[default]
     None,
     /// Flushed at intervals.
@@ -293,7 +294,7 @@ pub enum Durability {
 }
 
 impl Durability {
-    /// The word in plans and in Godwit's configuration.
+    /// Returns the durability's word in plans and in Godwit's configuration.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -303,11 +304,11 @@ impl Durability {
         }
     }
 
-    /// All of them.
+    /// All durabilities, in order.
     const ALL: [Self; 3] = [Self::None, Self::Interval, Self::Always];
 
-    /// Ending of the name of a line of Godwit wherever it stands: nothing of `always`,
-    /// Godwit's own default, else `-none` or `-interval`.
+    /// Returns the ending of the name of any line of Godwit: empty for `always`, Godwit's own
+    /// default, else `-none` or `-interval`.
     #[must_use]
     pub const fn suffix(self) -> &'static str {
         match self {
@@ -317,8 +318,8 @@ impl Durability {
         }
     }
 
-    /// A line's name without what tells its durability, and which that is; [`Durability::Always`]
-    /// of a name that tells none.
+    /// Splits a line's name into the name without its durability, and that durability;
+    /// [`Durability::Always`] for a name without one.
     #[must_use]
     pub fn of_line(line: &str) -> (&str, Self) {
         let told = |of: Self| Some((line.strip_suffix(of.suffix())?, of));
@@ -422,7 +423,7 @@ impl Plan {
         parse::parse(file, text)
     }
 
-    /// The seed of trial `number`: independent streams, the same in every run of the plan.
+    /// Returns the seed of trial `number`: independent streams, equal in every run of the plan.
     #[must_use]
     pub const fn trial_seed(&self, number: u32) -> u64 {
         base::Random::from_seed(self.seed).fork(number as u64 + 1).next_u64()

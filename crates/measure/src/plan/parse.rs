@@ -1,4 +1,4 @@
-//! Checking a plan's text against [`KEYS`], all problems at once, and reading it.
+//! Checks of a plan's text against [`KEYS`], which report all problems at once, and its parser.
 
 use core::fmt;
 use core::ops::Range;
@@ -13,15 +13,15 @@ use crate::statistics::LEAST_TO_DROP;
 /// One mistake in a plan, for the operator who wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The file as the operator named it.
+    /// Name of the file as the operator wrote it.
     pub file: String,
-    /// Line, from 1.
+    /// Line of the mistake, from 1.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// What is wrong.
+    /// Description of the mistake.
     pub message: String,
-    /// What to do about it.
+    /// Advice to the operator.
     pub help: Option<String>,
     /// The text of the line.
     pub excerpt: String,
@@ -65,18 +65,18 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Plan, Vec<Problem>> {
     Err(in_order(check.problems))
 }
 
-/// Problems as they stand in the file.
+/// Sorts problems by their positions in the file.
 pub(crate) fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
     problems.sort_by_key(|problem| (problem.line, problem.column));
     problems
 }
 
-/// A text that is being checked against a table of keys.
+/// Text that is being checked against a table of keys.
 pub(crate) struct Check<'t> {
     file: &'t str,
     text: &'t str,
     keys: &'static [Key],
-    /// Keys seen, with the place of their values.
+    /// Keys seen so far, with the positions of their values.
     found: Vec<(String, Range<usize>)>,
     pub(crate) problems: Vec<Problem>,
 }
@@ -86,7 +86,7 @@ impl<'t> Check<'t> {
         Self { file, text, keys, found: Vec::new(), problems: Vec::new() }
     }
 
-    /// The text as far as it is TOML.
+    /// Reads the text as far as it is valid TOML.
     pub(crate) fn read(&mut self) -> Spanned<DeTable<'t>> {
         let (table, errors) = DeTable::parse_recoverable(self.text);
         for error in errors {
@@ -95,13 +95,13 @@ impl<'t> Check<'t> {
         table
     }
 
-    /// Notes a problem of what stands at `span`.
+    /// Records a problem at `span`.
     pub(crate) fn problem(&mut self, span: Range<usize>, message: String, help: Option<String>) {
         let problem = self.problem_of(span, message, help);
         self.problems.push(problem);
     }
 
-    /// A problem of what stands at `span`, for the caller to keep.
+    /// Returns a problem at `span`, for the caller to keep.
     pub(crate) fn problem_of(
         &self,
         span: Range<usize>,
@@ -124,7 +124,7 @@ impl<'t> Check<'t> {
         }
     }
 
-    /// Looks at every key of a table whose keys begin with `prefix`.
+    /// Checks every key of a table whose keys begin with `prefix`.
     pub(crate) fn table(&mut self, prefix: &str, table: &DeTable<'_>) {
         let keys = self.keys;
         for (name, value) in table {
@@ -151,7 +151,7 @@ impl<'t> Check<'t> {
         }
     }
 
-    /// Notes what must be given and was not, of a table that stands at `span`.
+    /// Records each mandatory key that is missing in the table at `span`.
     pub(crate) fn missing(&mut self, span: Range<usize>) {
         for key in self.keys.iter().filter(|key| key.default.is_empty()) {
             if !self.found.iter().any(|(path, _)| path == key.path) {
@@ -161,14 +161,14 @@ impl<'t> Check<'t> {
         }
     }
 
-    /// Where `path` stands; the beginning of the text when it was left out.
+    /// Returns the position of `path`; the beginning of the text when the key was left out.
     pub(crate) fn place(&self, path: &str) -> Range<usize> {
         self.found.iter().find(|(found, _)| found == path).map_or(0..0, |(_, span)| span.clone())
     }
 }
 
 impl Check<'_> {
-    /// What no key can know alone.
+    /// Checks settings that depend on each other.
     fn together(&mut self, plan: &Plan) {
         let search = &plan.search;
         if search.start_per_s > search.max_per_s {
@@ -224,7 +224,7 @@ impl Check<'_> {
 }
 
 impl Check<'_> {
-    /// Whether there can be a ramp, and whether it has a step.
+    /// Checks that the protocol allows a ramp, and that the ramp has a step.
     fn ramp(&mut self, plan: &Plan) {
         let ramp = &plan.ramp;
         if ramp.dwell_s > 0.0 && plan.protocol.is_dhcp() {
@@ -240,7 +240,8 @@ impl Check<'_> {
         }
     }
 
-    /// Whether a pool that runs out does so within its trial, and is one that the plan may choose.
+    /// Checks that a pool that runs out does so within its trial, and that the plan may choose its
+    /// size.
     fn exhaustion(&mut self, plan: &Plan) {
         let exhaustion = &plan.exhaustion;
         if !exhaustion.is_wanted() {
@@ -264,14 +265,14 @@ impl Check<'_> {
         }
     }
 
-    /// Whether what is said about machines fits together.
+    /// Checks that the settings of machines fit together.
     fn hosts(&mut self, plan: &Plan) {
         for (path, message, help) in plan.hosts.problems() {
             self.problem(self.place(path), message, Some(help.to_owned()));
         }
     }
 
-    /// Whether what is said about runs fits together.
+    /// Checks that the settings of runs fit together.
     fn runs(&mut self, plan: &Plan) {
         let is_given = |path: &str| self.found.iter().any(|(found, _)| found == path);
         let mut problems = Vec::new();
@@ -300,7 +301,7 @@ impl Check<'_> {
     }
 }
 
-/// Why `value` is not what the key takes; `None` when it is.
+/// Returns the reason why the key does not take `value`; `None` when it does.
 fn refusal(takes: Takes, value: &DeValue<'_>) -> Option<String> {
     let number = |value: &DeValue<'_>| match value {
         DeValue::Integer(n) => i64::from_str_radix(n.as_str(), n.radix()).ok().map(|n| n as f64),
@@ -362,7 +363,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
-/// The known key that `path` was probably meant to be.
+/// Returns the known key that the operator probably meant by `path`.
 fn suggestion(keys: &[Key], path: &str) -> Option<String> {
     let (distance, key) =
         keys.iter().map(|key| (distance(path, key.path), key)).min_by_key(|&(d, _)| d)?;
@@ -375,7 +376,7 @@ fn suggestion(keys: &[Key], path: &str) -> Option<String> {
     }
 }
 
-/// Levenshtein's distance: single-character edits between two words.
+/// Returns Levenshtein's distance: the number of single-character edits between two words.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -403,7 +404,7 @@ mod tests {
         problems.iter().map(|p| format!("{}:{}: {}", p.line, p.column, p.message)).collect()
     }
 
-    /// The leaves of a serialised plan, path to value as TOML writes it.
+    /// Collects the leaves of a serialized plan: path, and value as TOML writes it.
     fn leaves(prefix: &str, value: &toml::Table, into: &mut BTreeMap<String, String>) {
         for (name, value) in value {
             match value {

@@ -1,20 +1,20 @@
-//! Profiles: at which rates the functions are sampled in which a server spends its time.
+//! Profiles: rates at which a server's functions are sampled, and the way to sample them.
 
 use serde::{Deserialize, Serialize};
 
-/// Trials of their own in which `perf` samples the server. Nothing measured in them enters a figure.
+/// Separate trials in which `perf` samples the server. Their measurements enter no figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProfilePlan {
     /// Offered rates as fractions of the highest rate found, a profile at each; none when empty.
     pub fractions: Vec<f64>,
-    /// How long samples are taken, seconds.
+    /// Time for which samples are taken, in seconds.
     pub seconds: f64,
     /// Samples per second of each thread that runs.
     pub frequency_hz: u32,
-    /// What makes the kernel take a sample.
+    /// Event at which the kernel takes a sample.
     pub event: ProfileEvent,
-    /// How the callers of a function are found.
+    /// Method that finds the callers of a function.
     pub call_graph: CallGraph,
 }
 
@@ -30,21 +30,21 @@ impl Default for ProfilePlan {
     }
 }
 
-/// What makes the kernel take a sample.
+/// Event at which the kernel takes a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProfileEvent {
-    /// Cycles where the machine counts them, else the clock: perf's own choice.
+    /// Cycles if the machine counts them, else the clock: perf's own choice.
     #[default]
     Auto,
     /// The processor's counter of cycles.
     Cycles,
-    /// A timer that runs while the thread does.
+    /// A timer that runs while the thread runs.
     CpuClock,
 }
 
 impl ProfileEvent {
-    /// The word after `perf record --event`; `None` leaves the choice to perf.
+    /// Returns the word after `perf record --event`; `None` leaves the choice to perf.
     #[must_use]
     pub const fn word(self) -> Option<&'static str> {
         match self {
@@ -55,19 +55,19 @@ impl ProfileEvent {
     }
 }
 
-/// How the callers of a function are found.
+/// Method that finds the callers of a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CallGraph {
-    /// From a copy of the stack, by the tables that every program has for exceptions.
+    /// A copy of the stack, unwound by the tables that every program has for exceptions.
     #[default]
     Dwarf,
-    /// By a register that each function must save; most packages are built without.
+    /// A register that each function must save; most packages are built without.
     FramePointer,
 }
 
 impl CallGraph {
-    /// For people.
+    /// Returns the method's name for people.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -76,8 +76,8 @@ impl CallGraph {
         }
     }
 
-    /// The word after `perf record --call-graph`. Of the stack 8 KiB are copied, which perf does by
-    /// default, too.
+    /// Returns the word after `perf record --call-graph`. The kernel copies 8 KiB of the stack,
+    /// which is perf's default, too.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

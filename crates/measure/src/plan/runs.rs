@@ -1,5 +1,5 @@
-//! Measuring every server several times from the beginning, and what becomes of the best, the worst
-//! and those that could not be finished.
+//! Runs: measurements of every server several times from the beginning, and the treatment of the
+//! best run, the worst run and unfinished runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,24 +9,24 @@ use crate::plan::SearchPlan;
 /// Several whole measurements of every server.
 ///
 /// A run of a server is the search for its highest rate from the beginning. All servers do their
-/// first run side by side, trial by trial in turn, then all their second; so runs with the same
-/// number make a pair. Before each run servers are started anew, without leases.
+/// first run in parallel, trial by trial in turn, then all their second; so runs with the same
+/// number make a pair. Before each run the lab starts servers anew, without leases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunsPlan {
-    /// How many; 0 when the plan measures in rounds instead ([`super::BlocksPlan::rounds`]).
+    /// Number of runs; 0 when the plan measures in rounds instead ([`super::BlocksPlan::rounds`]).
     pub count: u32,
-    /// Which are dropped before the mean is taken.
+    /// Runs that are dropped before the mean is computed.
     pub drop: DroppedRuns,
-    /// What a run counts as whose highest rate could not be confirmed as the highest.
+    /// Treatment of a run whose highest rate could not be confirmed as the highest.
     pub unconfirmed: Unconfirmed,
 }
 
-/// Runs dropped before the mean over runs is taken.
+/// Runs dropped before the mean over runs is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DroppedRuns {
-    /// None.
+    /// No run.
     None,
     /// The best one and the worst one.
     #[default]
@@ -34,7 +34,7 @@ pub enum DroppedRuns {
 }
 
 impl DroppedRuns {
-    /// Runs dropped at each end.
+    /// Returns the number of runs dropped at each end.
     #[must_use]
     pub const fn at_each_end(self) -> usize {
         match self {
@@ -44,36 +44,36 @@ impl DroppedRuns {
     }
 }
 
-/// What becomes of a run that confirmed some rate but was not seen to fail above it, or that
-/// confirmed none because the server missed every confirmation.
+/// Treatment of a run that confirmed some rate but did not fail above it, or that confirmed none
+/// because the server missed every confirmation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unconfirmed {
-    /// It counts with what it confirmed; with 0 when that is nothing.
+    /// Lower bound: the run counts with the rate that it confirmed; with 0 when it confirmed none.
     #[default]
     LowerBound,
-    /// It is void, counted as such and in no figure.
+    /// Void: the run is counted as void and is in no figure.
     Void,
 }
 
 impl Plan {
-    /// How many times every server's highest rate is found.
+    /// Returns the number of searches for every server's highest rate.
     #[must_use]
     pub const fn rounds(&self) -> u32 {
         if self.has_runs() { self.runs.count } else { self.blocks.rounds }
     }
 
-    /// Whether every round is a whole measurement of its own, from the beginning.
+    /// Returns true if every round is a whole measurement of its own, from the beginning.
     #[must_use]
     pub const fn has_runs(&self) -> bool {
         self.runs.count > 0
     }
 
-    /// The search settings of `round`, made from those of its server.
+    /// Returns the search settings of `round`, made from those of its server.
     ///
-    /// Every run has its own first rate, up to one factor of growth above the first: from the same
-    /// first rate all runs would try the same few rates, and agree better than they know. Shares of
-    /// the factor are spread evenly over the runs, in an order drawn from the seed.
+    /// Every run has its own first rate, up to one factor of growth above the first: from an equal
+    /// first rate all runs would try the same few rates, and their spread would be too small. The
+    /// shares of the factor are spread evenly over the runs, in an order drawn from the seed.
     #[must_use]
     pub fn search_of(&self, round: u32, search: &SearchPlan) -> SearchPlan {
         let mut search = *search;
@@ -89,7 +89,8 @@ impl Plan {
     }
 }
 
-/// Keeps first rates apart from the seeds of trials, which count up from the plan's.
+/// Constant that keeps first rates independent of the seeds of trials, which count up from the
+/// plan's.
 const START_STREAM: u64 = 0x7374_6172_745f_6f66;
 
 #[cfg(test)]

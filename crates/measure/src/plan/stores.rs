@@ -1,11 +1,12 @@
-//! Where servers keep their leases, and how that shows in the names of a result's lines.
+//! Stores of leases, and their words in the names of a result's lines.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Durability, Plan};
 use crate::record::Purpose;
 
-/// Where leases are kept; the words are those of Kea's `type`, and `sqlite`, which Kea has not.
+/// Store in which a server keeps its leases; the words are those of Kea's `type`, and `sqlite`,
+/// which Kea does not have.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -23,10 +24,10 @@ pub enum Store {
 }
 
 impl Store {
-    /// All of them.
+    /// All stores, in order.
     pub const ALL: [Self; 4] = [Self::Memfile, Self::Mysql, Self::Postgresql, Self::Sqlite];
 
-    /// The word in plans, in configurations and in the names of lines.
+    /// Returns the store's word in plans, in configurations and in the names of lines.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -37,38 +38,38 @@ impl Store {
         }
     }
 
-    /// True for a database server, which decides by itself when something is on the disk and which
-    /// others may write to as well.
+    /// Returns true for a database server, which decides by itself when a row is on the disk, and
+    /// to which other programs may write as well.
     #[must_use]
     pub const fn is_database(self) -> bool {
         matches!(self, Self::Mysql | Self::Postgresql)
     }
 }
 
-/// How servers reach and use a database.
+/// Way in which servers reach and use a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
-    /// One server, which expects that others write to the database as well.
+    /// One server, which expects that other servers write to the database as well.
     #[default]
     Open,
-    /// One server, which was told that nobody else writes.
+    /// One server, configured as the only one that writes to the database.
     Exclusive,
     /// Two servers on the same database, half of the load each.
     TwoServers,
-    /// As `Open`, with a round trip of 1 ms between the server and the database.
+    /// One server as in `Open`, with a round trip of 1 ms between the server and the database.
     #[serde(rename = "1-ms-away")]
     Away1Ms,
-    /// The same with 5 ms.
+    /// One server as in `Open`, with a round trip of 5 ms between the server and the database.
     #[serde(rename = "5-ms-away")]
     Away5Ms,
-    /// The same with 20 ms.
+    /// One server as in `Open`, with a round trip of 20 ms between the server and the database.
     #[serde(rename = "20-ms-away")]
     Away20Ms,
 }
 
 impl Sharing {
-    /// The word in plans and in the names of lines.
+    /// Returns the word in plans and in the names of lines.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -81,8 +82,8 @@ impl Sharing {
         }
     }
 
-    /// The round trip between a server and its database, milliseconds; `None` where both are on one
-    /// machine.
+    /// Returns the round trip between a server and its database, in milliseconds; `None` where both
+    /// are on one machine.
     #[must_use]
     pub const fn round_trip_ms(self) -> Option<u32> {
         match self {
@@ -94,17 +95,18 @@ impl Sharing {
     }
 }
 
-/// Trials in whose middle a database is ended and started again, one per server that has one.
+/// Trials in whose middle the lab ends a database and starts it again, one per server that has a
+/// database.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RestartPlan {
-    /// How databases are ended.
+    /// Way in which the lab ends databases.
     pub database: Restarts,
     /// Constant load, as a fraction of the highest rate found.
     pub fraction: f64,
-    /// Length of a trial, seconds.
+    /// Length of a trial, in seconds.
     pub dwell_s: f64,
-    /// When the database is ended, seconds from the beginning of the trial.
+    /// Time at which the lab ends the database, in seconds from the beginning of the trial.
     pub at_s: f64,
 }
 
@@ -114,23 +116,23 @@ impl Default for RestartPlan {
     }
 }
 
-/// How databases are ended.
+/// Way in which the lab ends databases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Restarts {
-    /// Not at all.
+    /// No end: plans without these trials.
     #[default]
     None,
-    /// In order.
+    /// Orderly stop.
     Stop,
-    /// Killed.
+    /// Kill.
     Kill,
-    /// One trial for each.
+    /// One trial for each way.
     Both,
 }
 
 impl Restarts {
-    /// The trials of a server.
+    /// Returns the trials of a server.
     #[must_use]
     pub const fn purposes(self) -> &'static [Purpose] {
         match self {
@@ -142,25 +144,26 @@ impl Restarts {
     }
 }
 
-/// The server whose lines differ by when a lease is on the disk.
+/// Name of the server whose lines differ by durability.
 const DURABLE_SERVER: &str = "godwit";
 
 impl Plan {
-    /// Whether the stores of leases are what is measured, and stand in the names of lines.
+    /// Returns true if the plan measures stores of leases, so that they are in the names of lines.
     #[must_use]
     pub fn names_stores(&self) -> bool {
         self.server.stores != [Store::Memfile]
     }
 
-    /// The store in the name of a line (`mysql` of `kea-mysql`); `None` when the plan does not name
-    /// stores, and for lines of other servers.
+    /// Returns the store in the name of a line (`mysql` of `kea-mysql`); `None` when the plan does
+    /// not name stores, and for lines of other servers.
     #[must_use]
     pub fn store_of(&self, line: &str) -> Option<Store> {
         let rest = self.rest_of(line)?;
         Store::ALL.into_iter().find(|store| rest.split('-').next() == Some(store.name()))
     }
 
-    /// What a line's name adds to its server's: `mysql-exclusive` of `godwit-mysql-exclusive`.
+    /// Returns the part of a line's name after its server's: `mysql-exclusive` of
+    /// `godwit-mysql-exclusive`.
     fn rest_of<'n>(&self, line: &'n str) -> Option<&'n str> {
         if !self.names_stores() {
             return None;
@@ -168,8 +171,8 @@ impl Plan {
         self.servers.iter().find_map(|server| line.strip_prefix(server.as_str())?.strip_prefix('-'))
     }
 
-    /// Whether the line `a` says something when it is divided by the line `b`: both keep their leases
-    /// in the same store, or one feature is what they differ by, or the plan names neither.
+    /// Returns true if the ratio of line `a` over line `b` is meaningful: both keep their leases in
+    /// the same store, or differ by one feature only, or the plan names neither.
     #[must_use]
     pub fn is_pair(&self, a: &str, b: &str) -> bool {
         if self.names_features() {
@@ -178,8 +181,8 @@ impl Plan {
         self.store_of(a) == self.store_of(b)
     }
 
-    /// Whether the ratio of the lines `a` and `b` is one that the plan was made for: its first
-    /// server over its second one, in each store, or each feature over its baseline.
+    /// Returns true if the plan was made for the ratio of the lines `a` and `b`: its first server
+    /// over its second one, in each store, or each feature over its baseline.
     #[must_use]
     pub fn is_main_pair(&self, a: &str, b: &str) -> bool {
         if self.names_features() {
@@ -192,8 +195,8 @@ impl Plan {
         }
     }
 
-    /// The server and the store in the name of a line, when it is the one of its server's lines
-    /// that stands beside other servers: of Godwit the one with the plan's first durability.
+    /// Returns the server and the store in the name of a line, if the line is the one of its server
+    /// that is compared with other servers: for Godwit, the line with the plan's first durability.
     fn main_of<'n>(&'n self, line: &'n str) -> Option<(&'n str, &'n str)> {
         let is_durable = |server: &str| server == DURABLE_SERVER;
         let (whole, durability) = Durability::of_line(line);

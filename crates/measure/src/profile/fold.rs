@@ -1,28 +1,29 @@
-//! Reading what `perf script` prints.
+//! Parser of the output of `perf script`.
 //!
-//! The text is that of `perf script --no-inline --show-lost-events -F comm,tid,event,ip,sym,dso`: for
-//! each sample a line with thread and event, a line for each frame from the innermost on, and an empty
-//! line; between samples a line for each time that samples were lost. See perf-script(1).
+//! The text is that of `perf script --no-inline --show-lost-events -F comm,tid,event,ip,sym,dso`:
+//! for each sample a line with thread and event, a line for each frame from the innermost on, and
+//! an empty line; between samples a line for each time that samples were lost. See perf-script(1).
 
 use super::{Frame, Stacks, StacksBuilder};
 
-/// The samples of a text.
+/// Samples of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folded {
-    /// The event that took them, without its modifiers; empty when there was no sample.
+    /// Event at which the samples were taken, without its modifiers; empty when there was no
+    /// sample.
     pub event: String,
-    /// Whether the event left the kernel out.
+    /// True if the event excluded the kernel.
     pub is_user_only: bool,
-    /// Samples taken.
+    /// Number of samples taken.
     pub samples: u64,
-    /// Samples that were lost.
+    /// Number of samples that were lost.
     pub lost: u64,
-    /// The stacks, the thread outermost.
+    /// Stacks of the samples, the thread outermost.
     pub stacks: Stacks,
 }
 
-/// Reads samples. Threads whose names differ in their digits only are one; lines that are nothing of
-/// the kind are passed over.
+/// Reads samples. Threads whose names differ only in their digits are joined; unknown lines are
+/// ignored.
 #[must_use]
 pub fn fold(text: &str) -> Folded {
     let mut folded = Folded::default();
@@ -42,7 +43,7 @@ pub fn fold(text: &str) -> Folded {
                 folded.event = event.to_owned();
                 folded.is_user_only = modifiers.contains('u');
             }
-            // Without callers perf prints the one frame behind the head.
+            // Without callers perf prints the one frame after the head.
             sample = Sample { thread: Some(threads(head.thread)), frames: Vec::new() };
             sample.frames.extend(frame(head.rest));
         }
@@ -52,16 +53,16 @@ pub fn fold(text: &str) -> Folded {
     folded
 }
 
-/// A sample that is being read.
+/// Sample that is being read.
 #[derive(Default)]
 struct Sample<'t> {
     thread: Option<String>,
-    /// The innermost first.
+    /// Frames, the innermost first.
     frames: Vec<(String, &'t str)>,
 }
 
 impl Sample<'_> {
-    /// Counts it, when one was begun.
+    /// Counts the sample, if one was begun.
     fn end(&mut self, builder: &mut StacksBuilder, folded: &mut Folded) {
         let Some(thread) = self.thread.take() else { return };
         let thread = Frame { function: &thread, object: "" };
@@ -73,14 +74,14 @@ impl Sample<'_> {
     }
 }
 
-/// The line before the frames.
+/// Line before the frames.
 struct Head<'t> {
     thread: &'t str,
     event: &'t str,
     rest: &'t str,
 }
 
-/// `THREAD NUMBER EVENT:`; a thread's name may have spaces and digits of its own.
+/// Parses `THREAD NUMBER EVENT:`; a thread's name may have spaces and digits.
 fn head(line: &str) -> Option<Head<'_>> {
     let mut from = 0;
     while let Some(at) = line[from..].find(": ").map(|at| from + at).or_else(|| {
@@ -98,19 +99,20 @@ fn head(line: &str) -> Option<Head<'_>> {
     None
 }
 
-/// `THREAD NUMBER PERF_RECORD_LOST lost COUNT`, or `..._LOST_SAMPLES ...`.
+/// Parses `THREAD NUMBER PERF_RECORD_LOST lost COUNT`, or `..._LOST_SAMPLES ...`.
 fn lost(line: &str) -> Option<u64> {
     let (_, what) = line.split_once(" PERF_RECORD_LOST")?;
     what.split_ascii_whitespace().last()?.parse().ok()
 }
 
-/// `ADDRESS FUNCTION (OBJECT)`: the function's name and the object's.
+/// Parses `ADDRESS FUNCTION (OBJECT)` into the names of the function and the object.
 fn frame(line: &str) -> Option<(String, &str)> {
     let (address, rest) = line.trim().split_once(' ')?;
     if !address.bytes().all(|octet| octet.is_ascii_hexdigit()) {
         return None;
     }
-    // Both names may have parentheses and spaces; a path begins with `/`, what has none with `[`.
+    // Both names may have parentheses and spaces; a path begins with `/`, an object without a path
+    // with `[`.
     let begins = [" (/", " (["].into_iter().find_map(|begin| rest.rfind(begin));
     let begins = begins.or_else(|| rest.rfind(" ("))?;
     let object = object_name(rest[begins + 2..].strip_suffix(')')?);
@@ -122,12 +124,12 @@ fn frame(line: &str) -> Option<(String, &str)> {
     })
 }
 
-/// What perf calls that for which it has no name.
+/// Name that perf prints for an unknown function or object.
 const UNKNOWN: &str = "[unknown]";
-/// The name of the kernel's own object here.
+/// Name of the kernel as an object.
 const KERNEL: &str = "kernel";
 
-/// A path's last part; the kernel has one name, whatever file its names came from.
+/// Returns a path's last part; the kernel has one name for every file of its symbols.
 fn object_name(path: &str) -> &str {
     let path = path.strip_suffix(" (deleted)").unwrap_or(path);
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -135,14 +137,16 @@ fn object_name(path: &str) -> &str {
     if is_kernel { KERNEL } else { name }
 }
 
-/// A name without the hash that older compilers of Rust append, or what LLVM appends.
+/// Returns a name without the hash that older compilers of Rust append, and without the suffix that
+/// LLVM appends.
 fn without_hash(name: &str) -> &str {
     let name = name.split_once(".llvm.").map_or(name, |(name, _)| name);
     let is_hash = |text: &str| text.len() == 16 && text.bytes().all(|o| o.is_ascii_hexdigit());
     name.rsplit_once("::h").filter(|(_, hash)| is_hash(hash)).map_or(name, |(name, _)| name)
 }
 
-/// A thread's name with `*` in place of each run of digits: `worker-12` and `worker-3` do the same.
+/// Returns a thread's name with `*` instead of each run of digits: `worker-12` and `worker-3` do
+/// the same work.
 fn threads(name: &str) -> String {
     let mut plain = String::new();
     for c in name.chars() {
@@ -162,13 +166,13 @@ mod tests {
 
     // Printed by perf 6.1 for `godwit dns echo` under 20,000 queries per second, DWARF call graphs.
     const ECHO: &str = include_str!("../../tests/data/perf/echo-20000.txt");
-    // The same with a buffer too small for the samples.
+    // Printed by the same command with a buffer too small for the samples.
     const LOST: &str = include_str!("../../tests/data/perf/lost.txt");
-    // Of a copy of dd(1) under the name `a b (x)`, deleted since; frame pointers.
+    // Profile of a copy of dd(1) under the name `a b (x)`, deleted since; frame pointers.
     const FRAME_POINTERS: &str = include_str!("../../tests/data/perf/frame-pointers.txt");
     const USER_ONLY: &str = include_str!("../../tests/data/perf/user-only.txt");
 
-    /// The stacks as lines `COUNT outermost;...;innermost`.
+    /// Returns the stacks as lines `COUNT outermost;...;innermost`.
     fn lines(stacks: &Stacks) -> Vec<String> {
         let nodes = stacks.nodes.iter().enumerate().filter(|(_, node)| node.samples > 0);
         nodes

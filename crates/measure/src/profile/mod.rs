@@ -1,8 +1,8 @@
-//! Profiles: where a server's processor time goes, by function.
+//! Profiles: a server's processor time, by function.
 //!
-//! [`fold`] makes one from the text that `perf script` prints; [`Stacks`] keeps its stacks as a tree of
-//! calls with every name stored once; [`top`] lists functions and objects by their shares. Running
-//! `perf` belongs to the lab, drawing to the report.
+//! [`fold`] makes a profile from the text that `perf script` prints; [`Stacks`] keeps its stacks as
+//! a tree of calls with every name stored once; [`top`] lists functions and objects by their
+//! shares. The lab runs `perf`, the report draws.
 
 mod fold;
 mod stacks;
@@ -16,31 +16,33 @@ pub use top::{Share, top_functions, top_objects};
 
 use crate::plan::CallGraph;
 
-/// What `perf` saw of a server's processes for some seconds.
+/// Profile of a server's processes over some seconds, sampled by `perf`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Profile {
-    /// What made the kernel take a sample: `cycles`, or `cpu-clock` where there is no such counter.
+    /// Event at which the kernel took a sample: `cycles`, or `cpu-clock` on a machine without that
+    /// counter.
     pub event: String,
-    /// Samples that were asked for per second of each thread that runs.
+    /// Requested samples per second of each thread that runs.
     pub frequency_hz: u32,
-    /// How the callers of a function were found.
+    /// Method that found the callers of a function.
     pub call_graph: CallGraph,
-    /// How long samples were taken, seconds.
+    /// Time for which samples were taken, in seconds.
     pub seconds: f64,
-    /// Samples taken.
+    /// Number of samples taken.
     pub samples: u64,
-    /// Samples that the kernel dropped because they were not fetched in time.
+    /// Number of samples that the kernel dropped because perf did not fetch them in time.
     pub lost: u64,
-    /// True when the kernel's part could not be seen, for want of privilege.
+    /// True if the kernel's part was not visible, for lack of privilege.
     pub is_user_only: bool,
-    /// The samples.
+    /// Stacks of the samples.
     pub stacks: Stacks,
 }
 
 impl Profile {
-    /// Processors that the server kept busy, as far as samples tell: each stands for one interval of
-    /// a thread that ran. Lost samples count; 0 when nothing was recorded.
+    /// Returns the number of processors that the server kept busy, estimated from samples: each
+    /// sample is one interval of a thread that ran. Lost samples count; 0 when nothing was
+    /// recorded.
     #[must_use]
     pub fn cpus_busy(&self) -> f64 {
         let asked = f64::from(self.frequency_hz) * self.seconds;

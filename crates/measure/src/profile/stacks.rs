@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// One function in a stack, borrowed.
+/// Function in a stack, with borrowed names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Frame<'t> {
-    /// The function's name; of a thread, which is the outermost frame, the thread's.
+    /// Name of the function, or of the thread for the outermost frame.
     pub function: &'t str,
-    /// The file that holds it: a program, a library, `kernel`; empty for a thread.
+    /// Name of the file with the function: a program, a library, `kernel`; empty for a thread.
     pub object: &'t str,
 }
 
-/// A function in its place in the tree of calls. As JSON `[parent, function, samples]`.
+/// Function at its position in the tree of calls. As JSON `[parent, function, samples]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u32, u32, u32)", into = "(u32, u32, u32)")]
 pub struct Node {
@@ -37,20 +37,20 @@ impl From<Node> for (u32, u32, u32) {
     }
 }
 
-/// Stacks with their counts. Names stand once; equal beginnings of stacks are one path.
+/// Stacks with their counts. Each name is stored once; equal beginnings of stacks are one path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Stacks {
-    /// Files that hold functions.
+    /// Names of the files with functions.
     pub objects: Vec<String>,
     /// Functions: the name, and the position of the file in `objects`.
     pub functions: Vec<(String, u32)>,
-    /// The tree; callers stand before those that they call.
+    /// Tree of calls; callers come before the functions that they call.
     pub nodes: Vec<Node>,
 }
 
 impl Stacks {
-    /// What stands at a node; empty names where the tree is not sound.
+    /// Returns the frame of a node; empty names where the tree is not sound.
     #[must_use]
     pub fn frame(&self, node: &Node) -> Frame<'_> {
         let Some((function, object)) = self.functions.get(node.function as usize) else {
@@ -60,13 +60,13 @@ impl Stacks {
         Frame { function, object }
     }
 
-    /// All samples.
+    /// Returns the number of all samples.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.nodes.iter().map(|node| u64::from(node.samples)).sum()
     }
 
-    /// For each node the samples taken in it and in everything that it called.
+    /// Returns for each node the samples taken in it and in everything that it called.
     #[must_use]
     pub fn totals(&self) -> Vec<u64> {
         let mut totals: Vec<u64> = self.nodes.iter().map(|node| u64::from(node.samples)).collect();
@@ -78,7 +78,7 @@ impl Stacks {
         totals
     }
 
-    /// The stack that ends at the node at `position`, the innermost frame first.
+    /// Returns the stack that ends at the node at `position`, the innermost frame first.
     pub fn path(&self, position: usize) -> impl Iterator<Item = &Node> {
         let mut next = Some(position);
         core::iter::from_fn(move || {
@@ -90,23 +90,24 @@ impl Stacks {
     }
 }
 
-/// The position of a node's caller. What a stored file claims must not lead in a circle.
+/// Returns the position of a node's caller. Only a smaller position counts, so that a wrong stored
+/// file cannot form a cycle.
 fn caller(position: usize, node: &Node) -> Option<usize> {
     (node.parent as usize).checked_sub(1).filter(|&caller| caller < position)
 }
 
-/// Collects stacks. The same stacks in the same order give the same value.
+/// Builder that collects stacks. Equal stacks in an equal order give an equal value.
 #[derive(Debug, Default)]
 pub struct StacksBuilder {
     stacks: Stacks,
     objects: BTreeMap<String, u32>,
     functions: BTreeMap<(String, u32), u32>,
-    /// Parent and function to the node.
+    /// Map from parent and function to the node.
     nodes: BTreeMap<(u32, u32), u32>,
 }
 
 impl StacksBuilder {
-    /// Counts one sample of `stack`, the outermost frame first; an empty one is not counted.
+    /// Counts one sample of `stack`, the outermost frame first; an empty stack is not counted.
     pub fn add(&mut self, stack: &[Frame<'_>]) {
         let mut parent = 0;
         for frame in stack {
@@ -141,7 +142,7 @@ impl StacksBuilder {
         })
     }
 
-    /// What was collected.
+    /// Returns the collected stacks.
     #[must_use]
     pub fn finish(self) -> Stacks {
         self.stacks

@@ -1,4 +1,4 @@
-//! Which functions and objects had most of the samples.
+//! Functions and objects with the largest shares of the samples.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,32 +6,32 @@ use serde::Serialize;
 
 use super::{Frame, Stacks};
 
-/// What a function, or all functions of an object, had of a profile.
+/// Share of a function, or of all functions of an object, in a profile.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Share {
-    /// The function's name; empty for an object.
+    /// Name of the function; empty for an object.
     pub function: String,
-    /// The file that holds it.
+    /// Name of the file with the function.
     pub object: String,
-    /// Share of the samples taken in it itself, 0 to 1.
+    /// Share of the samples taken in the function or object itself, 0 to 1.
     pub own: f64,
-    /// Share of the samples whose stack has it, however often, 0 to 1.
+    /// Share of the samples whose stack contains the function or object, counted once, 0 to 1.
     pub total: f64,
 }
 
-/// Functions by their own share, the largest first; threads are not among them.
+/// Returns functions by their own share, the largest first, without threads.
 #[must_use]
 pub fn top_functions(stacks: &Stacks) -> Vec<Share> {
     shares(stacks, |frame| frame)
 }
 
-/// Objects (programs, libraries, the kernel) by the share of samples taken in them.
+/// Returns objects (programs, libraries, the kernel) by the share of samples taken in them.
 #[must_use]
 pub fn top_objects(stacks: &Stacks) -> Vec<Share> {
     shares(stacks, |frame| Frame { function: "", object: frame.object })
 }
 
-/// Own and total samples of what `group` makes one of.
+/// Returns own and total samples of each group; `group` maps a frame to its group.
 fn shares<'t>(stacks: &'t Stacks, group: impl Fn(Frame<'t>) -> Frame<'t>) -> Vec<Share> {
     let mut counts: BTreeMap<Frame<'t>, (u64, u64)> = BTreeMap::new();
     for (position, node) in stacks.nodes.iter().enumerate().filter(|(_, node)| node.samples > 0) {
@@ -59,7 +59,7 @@ fn shares<'t>(stacks: &'t Stacks, group: impl Fn(Frame<'t>) -> Frame<'t>) -> Vec
             total: total as f64 / all,
         })
         .collect();
-    // A stable sort: of equals the order of names stays.
+    // The sort is stable: equal shares stay in the order of names.
     shares.sort_by(|a, b| b.own.total_cmp(&a.own).then(b.total.total_cmp(&a.total)));
     shares
 }

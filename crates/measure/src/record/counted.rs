@@ -1,4 +1,4 @@
-//! From what a generator counted while it ran to the record that it leaves.
+//! Conversion of a generator's counts to its record.
 
 use ::load::{Class, Health, Ledger, Point, Timeline, Verdict};
 use base::time::NS_PER_S;
@@ -6,9 +6,9 @@ use base::time::NS_PER_S;
 use super::{ExchangeCounts, LOAD_SCHEMA, LatencySummary, LoadRecord, LoadTimeline};
 
 impl LoadRecord {
-    /// The record of exchanges that came due for `duration_ns`, with what every generator counts in the
-    /// same way: outcomes, latencies, lateness, its own health. What was asked for, datagrams and
-    /// processor time are the generator's to add.
+    /// Makes the record of exchanges that came due for `duration_ns`, with the values that every
+    /// generator counts alike: outcomes, latencies, lateness, its own health. The generator adds
+    /// settings, datagrams and processor time.
     #[must_use]
     pub fn counted(ledger: &Ledger, timeline: &Timeline, health: Health, duration_ns: u64) -> Self {
         let duration_s = duration_ns as f64 / NS_PER_S as f64;
@@ -42,7 +42,7 @@ impl LoadRecord {
 }
 
 impl ExchangeCounts {
-    /// The outcomes in a ledger.
+    /// Returns the outcomes in a ledger.
     #[must_use]
     pub fn of_ledger(ledger: &Ledger) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl ExchangeCounts {
 }
 
 impl LoadTimeline {
-    /// The intervals that were counted; `None` when none were to be.
+    /// Returns the intervals that were counted; `None` when the generator counted none.
     #[must_use]
     pub fn of_counted(counted: &Timeline) -> Option<Self> {
         let points =
@@ -78,7 +78,7 @@ impl LoadTimeline {
     }
 }
 
-/// Counts of every interval; none where all are 0.
+/// Returns the counts of every interval; none if all are 0.
 fn where_any<const N: usize>(counted: &Timeline, of: fn(&Point) -> [u64; N]) -> Vec<[u64; N]> {
     let all: Vec<_> = counted.points().iter().map(of).collect();
     if all.iter().all(|counts| *counts == [0; N]) { Vec::new() } else { all }

@@ -1,4 +1,4 @@
-//! What a load generator leaves behind after one trial: godwit.load.v1.
+//! Record that a load generator writes after one trial: godwit.load.v1.
 
 use std::collections::BTreeMap;
 
@@ -11,93 +11,94 @@ use super::LoadTimeline;
 pub const LOAD_SCHEMA: &str = "godwit.load.v1";
 
 /// One run of a generator at one offered rate. A field that a generator does not write reads as
-/// zero or empty, so that records of other tools can be brought into this shape.
+/// zero or empty, so that records of other tools can be converted to this type.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoadRecord {
-    /// [`LOAD_SCHEMA`].
+    /// Name of the schema, [`LOAD_SCHEMA`].
     pub schema: String,
-    /// Which generator, e.g. `godwit load dhcp4`.
+    /// Name of the generator, e.g. `godwit load dhcp4`.
     pub tool: String,
-    /// The generator's version.
+    /// Version of the generator.
     pub version: String,
     /// Seed of everything random in the run.
     pub seed: u64,
-    /// The settings that the generator ran with, name to value.
+    /// Settings of the generator, name to value.
     pub settings: BTreeMap<String, serde_json::Value>,
     /// Exchanges per second that were scheduled.
     pub offered_per_s: f64,
-    /// Seconds during which exchanges came due (the drain after it not counted).
+    /// Seconds during which exchanges came due (without the drain after it).
     pub duration_s: f64,
-    /// What became of the exchanges.
+    /// Outcomes of the exchanges.
     pub exchanges: ExchangeCounts,
-    /// What went over the wire.
+    /// Counts of datagrams.
     pub messages: MessageCounts,
     /// Exchanges per second that were completed on time while others came due:
     /// `(exchanges.on_time - exchanges.behind) / duration_s`.
     pub completed_per_s: f64,
-    /// Seconds from its due time within which an exchange must be complete to be on time.
+    /// Deadline: seconds from the due time within which an exchange must be complete to be on time.
     pub deadline_s: f64,
-    /// Latency of completed exchanges, late ones too, counted from when they were due.
+    /// Latency of completed exchanges, late ones too, counted from their due times.
     pub latency_due: LatencySummary,
-    /// Latency of completed exchanges, late ones too, counted from when their first message really
-    /// left.
+    /// Latency of completed exchanges, late ones too, counted from the times at which their first
+    /// messages left.
     pub latency_sent: LatencySummary,
-    /// The distribution behind `latency_due`: (largest value of the bucket in nanoseconds, count),
+    /// Distribution of `latency_due`: (largest value of the bucket in nanoseconds, count),
     /// ascending, empty buckets left out.
     pub histogram_due: Vec<(u64, u64)>,
-    /// First messages that left later than the schedule tolerates.
+    /// Number of first messages that left later than the schedule tolerates.
     pub late_sends: u64,
-    /// The longest that a first message left after it was due, microseconds.
+    /// Largest delay of a first message after its due time, in microseconds.
     pub late_send_max_us: f64,
-    /// Datagrams that the kernel dropped at the generator's own socket.
+    /// Number of datagrams that the kernel dropped at the generator's own socket.
     pub own_socket_drops: u64,
-    /// Sends that the kernel refused (full buffers, no route).
+    /// Number of sends that the kernel refused (full buffers, no route).
     pub send_refused: u64,
-    /// The generator judges that it, not the server, set the limit.
+    /// True if the generator, not the server, set the limit by the generator's own judgment.
     pub generator_limited: bool,
-    /// Why it judges so, in words; empty otherwise.
+    /// Reason for that judgment, in words; empty otherwise.
     pub generator_limited_reason: String,
     /// Processor seconds that the generator used by its own account.
     pub generator_cpu_s: f64,
-    /// Whether segmentation or coalescing offload was used on the generator's side.
+    /// True if the generator used segmentation or coalescing offload.
     pub segmentation: bool,
-    /// Distinct addresses that were leased at the end.
+    /// Number of distinct addresses that were leased at the end.
     pub leases: u64,
-    /// Times that an address or prefix was granted to a client while another client held it.
+    /// Number of times that a server granted an address or prefix to a client while another client
+    /// held it.
     pub conflicts: u64,
-    /// File with the leases as `address,mac` lines, when one was asked for.
+    /// Path of the file with the leases as `address,mac` lines, if the user requested one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease_list_path: Option<String>,
-    /// Exchanges by intervals, when that was asked for.
+    /// Exchanges by intervals, if the user requested them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeline: Option<LoadTimeline>,
 }
 
 /// Outcomes of exchanges. Each due exchange is in exactly one of the classes `on_time`, `late`,
-/// `lost`, `nak`, `invalid`; the other fields count beside them.
+/// `lost`, `nak`, `invalid`; the other fields count in addition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExchangeCounts {
-    /// Exchanges that the schedule called for.
+    /// Exchanges that the schedule had due.
     pub due: u64,
     /// Exchanges whose first message left.
     pub sent: u64,
-    /// Complete within the deadline.
+    /// Exchanges complete within the deadline.
     pub on_time: u64,
-    /// Of those on time: complete so long after the last one left (more than what the quickest took
-    /// and 1 % of the offer, at least 10 and at most 50 ms) that they show a queue that grew while
-    /// exchanges were offered.
+    /// Exchanges on time that were queued too long: complete so long after the last one left (more
+    /// than what the quickest took and 1 % of the offer, at least 10 and at most 50 ms) that they
+    /// show a queue that grew while exchanges were offered.
     pub behind: u64,
-    /// Complete after the deadline.
+    /// Exchanges complete after the deadline.
     pub late: u64,
-    /// Never complete.
+    /// Exchanges that were never complete.
     pub lost: u64,
-    /// Refused by the server.
+    /// Exchanges refused by the server.
     pub nak: u64,
-    /// Answered with something that breaks the protocol.
+    /// Exchanges answered with a message that breaks the protocol.
     pub invalid: u64,
-    /// Answered with the data of another client.
+    /// Exchanges answered with the data of another client.
     pub wrong_client: u64,
     /// Answers to messages that had been answered before.
     pub duplicate_answered: u64,
@@ -106,31 +107,31 @@ pub struct ExchangeCounts {
 }
 
 impl ExchangeCounts {
-    /// Share of due exchanges that were not completed within the deadline, 0 to 1: late, lost,
-    /// refused and invalid ones alike, and those that were never sent. 0 when nothing was due. This
-    /// is what `--max-loss` limits; rates are judged by [`ExchangeCounts::shortfall`].
+    /// Returns the share of due exchanges that were not completed within the deadline, 0 to 1:
+    /// late, lost, refused and invalid ones alike, and those that were never sent. 0 when nothing
+    /// was due. `--max-loss` limits this share; rates are judged by [`ExchangeCounts::shortfall`].
     #[must_use]
     pub fn loss(&self) -> f64 {
         self.share(self.due.saturating_sub(self.on_time))
     }
 
-    /// Exchanges that count as carried: on time and not behind. Every rate, share and figure per
-    /// processor second is made from this count. A queue long enough would else make any rate look
-    /// carried, until it is full.
+    /// Returns the exchanges that count as carried: on time and not queued too long. Every rate,
+    /// share and figure per processor second is made from this count. Otherwise a queue that is
+    /// long enough would make any rate look carried, until it is full.
     #[must_use]
     pub const fn carried(&self) -> u64 {
         self.on_time.saturating_sub(self.behind)
     }
 
-    /// Share of due exchanges that were not carried, 0 to 1: what a rate is judged by. 0 when
-    /// nothing was due.
+    /// Returns the share of due exchanges that were not carried, 0 to 1, by which a rate is judged.
+    /// 0 when nothing was due.
     #[must_use]
     pub fn shortfall(&self) -> f64 {
         self.share(self.due.saturating_sub(self.carried()))
     }
 
-    /// Share of due exchanges that were on time but behind, 0 to 1: the part of the shortfall that
-    /// waited in a queue which grew.
+    /// Returns the share of due exchanges that were on time but queued too long, 0 to 1: the part
+    /// of the shortfall that waited in a queue which grew.
     #[must_use]
     pub fn behind_share(&self) -> f64 {
         self.share(self.behind.min(self.on_time))
@@ -145,26 +146,28 @@ impl ExchangeCounts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MessageCounts {
-    /// Sent.
+    /// Datagrams sent.
     pub sent: u64,
-    /// Received.
+    /// Datagrams received.
     pub received: u64,
-    /// Received and not parsable.
+    /// Datagrams received that the generator could not parse.
     pub malformed: u64,
-    /// Received and belonging to no open exchange.
+    /// Datagrams received that belong to no open exchange.
     pub unmatched: u64,
-    /// Octets of the datagrams sent, without their headers; 0 when that was not counted.
+    /// Bytes of the datagrams sent, without their headers; 0 when the generator did not count them.
     #[serde(skip_serializing_if = "is_zero")]
     pub sent_bytes: u64,
-    /// The same of those received.
+    /// Bytes of the datagrams received, without their headers; 0 when the generator did not count
+    /// them.
     #[serde(skip_serializing_if = "is_zero")]
     pub received_bytes: u64,
 }
 
 impl MessageCounts {
-    /// Megabits per second of Ethernet frames, sent and received, without what is on the wire between
-    /// frames and after them, in `duration_s`; `header_bytes` are those of one datagram, from the frame's
-    /// on. Groups count as the datagrams in them. `None` when octets were not counted.
+    /// Returns the megabits per second of Ethernet frames, sent and received, in `duration_s`,
+    /// without the bits on the wire between frames and after them. `header_bytes` are the headers
+    /// of one datagram, with the frame's. Groups count as the datagrams in them. `None` when bytes
+    /// were not counted.
     #[must_use]
     pub fn mbit_per_s(&self, header_bytes: u64, duration_s: f64) -> Option<[f64; 2]> {
         let rate = |count: u64, bytes: u64| {
@@ -175,48 +178,48 @@ impl MessageCounts {
     }
 }
 
-/// What records leave out.
+/// Returns true if a record leaves the count out.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// A distribution of latencies in a few figures, microseconds. All 0 when `count` is 0. A
-/// percentile is given only of enough samples ([`samples_for`]).
+/// Distribution of latencies in a few figures, in microseconds. All 0 when `count` is 0. A
+/// percentile has a value only with enough samples ([`samples_for`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LatencySummary {
     /// Exchanges counted.
     pub count: u64,
-    /// Smallest.
+    /// Smallest latency, in microseconds.
     pub min_us: f64,
-    /// Arithmetic mean.
+    /// Arithmetic mean, in microseconds.
     pub mean_us: f64,
-    /// Largest.
+    /// Largest latency, in microseconds.
     pub max_us: f64,
-    /// Half were at most this.
+    /// Median, in microseconds: half of the exchanges took at most this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p50_us: Option<f64>,
-    /// 90 % were at most this.
+    /// Latency that 90 % of the exchanges did not exceed, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p90_us: Option<f64>,
-    /// 99 % were at most this.
+    /// Latency that 99 % of the exchanges did not exceed, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p99_us: Option<f64>,
-    /// 99.9 % were at most this.
+    /// Latency that 99.9 % of the exchanges did not exceed, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p999_us: Option<f64>,
 }
 
-/// Least number of samples of which the quantile (0 to 1) is told, 10 / (1 − quantile): ten of them
-/// lie above it. 20 for the median, 10,000 for 99.9 %.
+/// Returns the least number of samples for which the quantile (0 to 1) has a value, 10 / (1 −
+/// quantile): ten samples are above it. 20 for the median, 10,000 for 99.9 %.
 #[must_use]
 pub fn samples_for(quantile: f64) -> u64 {
     (10.0 / (1.0 - quantile)).round() as u64
 }
 
 impl LatencySummary {
-    /// The figures of a histogram of nanoseconds.
+    /// Returns the figures of a histogram of nanoseconds.
     #[must_use]
     pub fn of_histogram(histogram: &Histogram) -> Self {
         let us = |ns: Option<u64>| ns.unwrap_or(0) as f64 / 1e3;
@@ -234,9 +237,9 @@ impl LatencySummary {
         .supported()
     }
 
-    /// The figures of stored histogram entries ([`LoadRecord::histogram_due`]), which may be those
-    /// of several records put together: this is how percentiles are combined, never by averaging.
-    /// Minimum, mean and maximum are exact to a bucket only.
+    /// Returns the figures of stored histogram entries ([`LoadRecord::histogram_due`]), which may
+    /// be those of several records added up: this is how percentiles are combined, never by
+    /// averaging. Minimum, mean and maximum are exact to a bucket only.
     #[must_use]
     pub fn of_entries(entries: &BTreeMap<u64, u64>) -> Self {
         let count: u64 = entries.values().sum();
@@ -268,8 +271,8 @@ impl LatencySummary {
         .supported()
     }
 
-    /// The summary without the percentiles that have too few samples, which records of older
-    /// versions hold.
+    /// Returns the summary without percentiles that have too few samples, which records of older
+    /// versions contain.
     #[must_use]
     pub fn supported(self) -> Self {
         let of = |quantile, us: Option<f64>| us.filter(|_| self.count >= samples_for(quantile));
@@ -282,8 +285,8 @@ impl LatencySummary {
         }
     }
 
-    /// Median, high percentiles and maximum in whole microseconds, for a person; a dash for what
-    /// has too few samples.
+    /// Formats median, high percentiles and maximum in whole microseconds, for people; a dash for a
+    /// value with too few samples.
     #[must_use]
     pub fn shown(&self) -> String {
         let us = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{us:.0} µs"));
@@ -392,7 +395,7 @@ mod tests {
             received_bytes: 154_000,
             ..MessageCounts::default()
         };
-        // 300 and 350 octets a frame.
+        // 300 and 350 bytes per frame.
         assert_eq!(counts.mbit_per_s(42, 0.1), Some([24.0, 14.0]));
         assert_eq!(
             (counts.mbit_per_s(42, 0.0), MessageCounts::default().mbit_per_s(42, 1.0)),

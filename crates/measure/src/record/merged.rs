@@ -1,13 +1,14 @@
-//! What several generators that divided one load between them left, as one record.
+//! Merging of the records of several generators that divided one load into one record.
 
 use std::collections::BTreeMap;
 
 use super::{ExchangeCounts, LatencySummary, LoadRecord, MessageCounts};
 
 impl LoadRecord {
-    /// The records of generators that sent side by side, as if one had sent all: counts and distributions
-    /// add up. Of `latency_sent`, whose distributions are not kept, percentiles are the highest of the parts,
-    /// so the truth is not above them. `None` without any record.
+    /// Merges the records of generators that sent at the same time, as if one had sent all: counts
+    /// and distributions add up. For `latency_sent`, whose distributions are not kept, each
+    /// percentile is the highest of the parts, so the true value is not above it. `None` without
+    /// any record.
     #[must_use]
     pub fn merged(parts: Vec<Self>) -> Option<Self> {
         let mut entries = BTreeMap::new();
@@ -58,7 +59,7 @@ impl LoadRecord {
 }
 
 impl ExchangeCounts {
-    /// The sums of two.
+    /// Adds up two records' exchanges.
     pub(crate) const fn with(self, other: &Self) -> Self {
         Self {
             due: self.due + other.due,
@@ -77,7 +78,7 @@ impl ExchangeCounts {
 }
 
 impl MessageCounts {
-    /// The sums of two.
+    /// Adds up two records' messages.
     const fn with(self, other: &Self) -> Self {
         Self {
             sent: self.sent + other.sent,
@@ -91,8 +92,8 @@ impl MessageCounts {
 }
 
 impl LatencySummary {
-    /// What can be said of two together without their distributions: count, extremes and mean exactly, and
-    /// of every percentile the higher one.
+    /// Combines two summaries without their distributions: count, extremes and mean exactly, and
+    /// the higher one of every percentile.
     fn beside(&self, other: &Self) -> Self {
         if self.count == 0 || other.count == 0 {
             return if self.count == 0 { *other } else { *self };
@@ -112,7 +113,7 @@ impl LatencySummary {
     }
 }
 
-/// The higher one; `None` unless both are known.
+/// Returns the higher value; `None` unless both are known.
 fn higher(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     Some(one?.max(other?))
 }

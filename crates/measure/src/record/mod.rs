@@ -1,4 +1,4 @@
-//! Raw records: what generators, samplers and the lab write down, before any of it is judged.
+//! Raw records: files that generators, samplers and the lab write before any judgment.
 //!
 //! Every type here is the JSON shape of a file in a result folder.
 

@@ -1,45 +1,47 @@
-//! Where messages waited on their way between generator and server, and were dropped: at the server's
-//! sockets and at the queueing disciplines of both ends of the link.
+//! Queues in which messages waited or were dropped on their way between generator and server: the
+//! server's sockets, and the queueing disciplines at both ends of the link.
 
 use serde::{Deserialize, Serialize};
 
-/// The queues of a trial as they really were, whatever was asked for.
+/// Queues of a trial as they really were, whatever the plan requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Queues {
-    /// Sockets at which the server took messages; 0 when they could not be looked at.
+    /// Number of sockets at which the server received messages; 0 when the lab could not inspect
+    /// them.
     pub sockets: u32,
-    /// The smallest receive buffer among them when the trial began and when it ended, octets of the
-    /// kernel's memory.
+    /// Smallest receive buffer of these sockets at the begin and the end of the trial, in bytes of
+    /// the kernel's memory.
     pub receive_buffer_least_bytes: u64,
-    /// The largest.
+    /// Largest receive buffer of these sockets at the begin and the end of the trial, in bytes of
+    /// the kernel's memory.
     pub receive_buffer_most_bytes: u64,
-    /// What was where packets leave the generator's end of the link.
+    /// Queueing discipline for packets that leave the generator's end of the link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to_server: Option<Qdisc>,
-    /// What was where packets leave the server's end.
+    /// Queueing discipline for packets that leave the server's end of the link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_server: Option<Qdisc>,
 }
 
-/// A queueing discipline and what it counted in a trial. One that has no queue counts nothing.
+/// Queueing discipline and its counts in a trial. A discipline without a queue counts nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Qdisc {
-    /// Its kind, as `tc` names it.
+    /// Kind of the discipline, as `tc` names it.
     pub kind: String,
-    /// Packets that it takes before it drops; 0 where it does not say.
+    /// Packets that the discipline queues before it drops; 0 if it reports no limit.
     pub limit_packets: u64,
     /// Packets that passed; a group of datagrams is one.
     pub packets: u64,
-    /// Packets that it dropped.
+    /// Packets that the discipline dropped.
     pub drops: u64,
     /// Packets that the interface did not take at once.
     pub requeues: u64,
 }
 
 impl Queues {
-    /// Notes a socket with a receive buffer of `bytes`, at the beginning or at the end.
+    /// Records a socket with a receive buffer of `bytes`, at the beginning or at the end.
     pub fn note_socket(&mut self, bytes: u64) {
         let least = self.receive_buffer_least_bytes;
         self.receive_buffer_least_bytes = if least == 0 { bytes } else { least.min(bytes) };
@@ -48,7 +50,7 @@ impl Queues {
 }
 
 impl Qdisc {
-    /// What was counted since it was `before`; all of it when another one was there.
+    /// Returns the counts since `before`; all counts if `before` was another discipline.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         if (&self.kind, self.limit_packets) != (&before.kind, before.limit_packets) {

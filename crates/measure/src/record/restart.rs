@@ -1,5 +1,5 @@
-//! What was done in the middle of a trial, and what happened when: a database that was ended and started
-//! again, a pool that ran out.
+//! Events in the middle of a trial, with their times: a database that was ended and started again,
+//! a pool that ran out.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,45 +7,46 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoadTimeline {
-    /// When the first interval begins and exchanges come due, nanoseconds of the machine's monotonic
-    /// clock.
+    /// Begin of the first interval, from which exchanges come due, in nanoseconds of the machine's
+    /// monotonic clock.
     pub start_ns: u64,
-    /// Length of an interval, seconds.
+    /// Length of an interval, in seconds.
     pub interval_s: f64,
-    /// Per interval: exchanges that came due in it, that were completed on time in it, and that came
-    /// due in it and were not completed on time.
+    /// Per interval: exchanges that came due in it, that were completed on time in it, and that
+    /// came due in it and were not completed on time.
     pub points: Vec<[u64; 3]>,
-    /// Per interval: exchanges that were rejected in it by an answer without a lease, in place of the
-    /// offer and in place of the grant. Empty when there was none.
+    /// Per interval: exchanges that the server rejected in it by an answer without a lease, instead
+    /// of the offer and instead of the grant. Empty when there was none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rejected: Vec<[u64; 2]>,
     /// Per interval: exchanges that came due in it and were lost, without an offer and without the
     /// grant. Empty when there was none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<[u64; 2]>,
-    /// Per interval: exchanges that came due in it and left, that were answered in it, late or with
-    /// a refusal too, and that left and were never answered. Empty when that was not counted.
+    /// Per interval: exchanges that came due in it and left, that were answered in it (late answers
+    /// and refusals, too), and that left and were never answered. Empty when the generator did not
+    /// count them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<[u64; 3]>,
 }
 
-/// A pool that was made to run out in the middle of a trial.
+/// Pool that ran out in the middle of a trial by the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Exhaustion {
-    /// Addresses that there were for clients when the trial began.
+    /// Number of free addresses when the trial began.
     pub pool_size: u32,
 }
 
-/// When a database was ended and when it was there again. Seconds count from when the first exchange
-/// was due.
+/// Times at which a database was ended and was available again, in seconds from the due time of the
+/// first exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Restart {
-    /// The order to end was given, or the processes were killed.
+    /// Time of the order to end, or of the kill of the processes, in seconds.
     pub ended_at_s: f64,
-    /// It was started again.
+    /// Time at which the database was started again, in seconds.
     pub started_at_s: f64,
-    /// It answered its own client.
+    /// Time at which the database answered its own client, in seconds.
     pub answered_at_s: f64,
 }

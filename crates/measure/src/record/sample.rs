@@ -1,27 +1,27 @@
-//! What is read from the kernel at intervals while a trial runs, and what it amounts to.
+//! Samples of the kernel's counters, read at intervals while a trial runs, and their digest.
 
 use serde::{Deserialize, Serialize};
 
 use super::SideCounts;
 
-/// The state of the machine over one sampling interval. Amounts are those of the interval, not
-/// since the start.
+/// State of the machine over one sampling interval. Amounts are those of the interval, not since
+/// the start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sample {
-    /// End of the interval, seconds since the run began.
+    /// End of the interval, in seconds since the run began.
     pub at_s: f64,
-    /// Length of the interval, seconds.
+    /// Length of the interval, in seconds.
     pub interval_s: f64,
-    /// One entry per processor that is watched.
+    /// Samples of the watched processors, one entry each.
     pub cpus: Vec<CpuSample>,
     /// Processor seconds of the server's own processes, and of those that work for it; `None` in
     /// records of versions that did not count them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_process_s: Option<f64>,
-    /// Resident memory of the server with its children, bytes; 0 when unknown.
+    /// Resident memory of the server with its children, in bytes; 0 when unknown.
     pub server_rss_bytes: u64,
-    /// Resident memory of the generator, bytes; 0 when unknown.
+    /// Resident memory of the generator, in bytes; 0 when unknown.
     pub generator_rss_bytes: u64,
     /// Datagrams dropped at the server's sockets (full receive buffer).
     pub server_socket_drops: u64,
@@ -32,37 +32,37 @@ pub struct Sample {
     pub softnet_drops: u64,
     /// Times that a processor left packets for later (`/proc/net/softnet_stat`, third column).
     pub softnet_squeezes: u64,
-    /// What the kernel counted on the server's side.
+    /// Counts of the kernel on the server's side.
     #[serde(skip_serializing_if = "SideCounts::is_empty")]
     pub server_counts: SideCounts,
-    /// The same of the generator's, while the generator was there.
+    /// Counts of the kernel on the generator's side, while the generator existed.
     #[serde(skip_serializing_if = "SideCounts::is_empty")]
     pub generator_counts: SideCounts,
 }
 
-/// How one processor spent an interval, seconds.
+/// Time of one processor in an interval by its use, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CpuSample {
-    /// The kernel's number of the processor.
+    /// Number of the processor in the kernel.
     pub cpu: u32,
-    /// Elapsed minus idle minus steal: what was really used.
+    /// Elapsed minus idle minus steal: time that was really used.
     pub busy_s: f64,
-    /// Idle, waiting for input and output included.
+    /// Idle time, waiting for input and output included.
     pub idle_s: f64,
-    /// Taken by the hypervisor.
+    /// Time that the hypervisor took.
     pub steal_s: f64,
     /// The part of `busy_s` in software interrupts (network receive, mostly).
     pub softirq_s: f64,
 }
 
-/// Processor seconds of the server over `samples`, on the processors that it was given.
+/// Returns the processor seconds of the server over `samples`, on the processors that it was given.
 ///
-/// They are those of its own processes, and its share of what the processors spent in software
-/// interrupts, which is the share of its processes in everything else that ran there. So what other
-/// programs use does not count, and the hypervisor's theft does not. More than was used in all
-/// (elapsed minus idle minus steal) it cannot be; that is what counts where the processes were not
-/// seen.
+/// The sum is the time of the server's own processes, and its share of the time in software
+/// interrupts, which is the share of its processes in everything else that ran on these processors.
+/// So neither the use of other programs counts nor the time stolen by the hypervisor. The result is
+/// at most all time used (elapsed minus idle minus steal); it is that time when the samples have no
+/// processes.
 #[must_use]
 pub fn server_cpu_s<'s>(samples: impl Iterator<Item = &'s Sample>, server_cpus: &[u32]) -> f64 {
     let (mut busy_s, mut softirq_s, mut process_s) = (0.0, 0.0, Some(0.0));
@@ -79,21 +79,21 @@ pub fn server_cpu_s<'s>(samples: impl Iterator<Item = &'s Sample>, server_cpus: 
     f64::min(process_s + softirq_s * share, busy_s)
 }
 
-/// A sample stream in a few figures.
+/// Digest of a sample stream in a few figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SampleDigest {
-    /// Processor seconds of the server, as [`server_cpu_s`] has them.
+    /// Processor seconds of the server; see [`server_cpu_s`].
     pub server_cpu_s: f64,
     /// Elapsed minus idle minus steal of the processors that the generator was given.
     pub generator_cpu_s: f64,
-    /// Seconds taken by the hypervisor, all watched processors together.
+    /// Seconds that the hypervisor took from all watched processors together.
     pub steal_s: f64,
-    /// Share of the watched processors' time that was taken, 0 to 1.
+    /// Share of the watched processors' time that the hypervisor took, 0 to 1.
     pub steal_share: f64,
-    /// The server's largest resident memory, bytes.
+    /// Largest resident memory of the server, in bytes.
     pub server_rss_bytes: u64,
-    /// The generator's largest resident memory, bytes.
+    /// Largest resident memory of the generator, in bytes.
     pub generator_rss_bytes: u64,
     /// Datagrams dropped at the server's sockets.
     pub server_socket_drops: u64,
@@ -103,18 +103,18 @@ pub struct SampleDigest {
     pub softnet_drops: u64,
     /// Times that a processor left packets for later.
     pub softnet_squeezes: u64,
-    /// What the kernel counted on the server's side.
+    /// Counts of the kernel on the server's side.
     #[serde(skip_serializing_if = "SideCounts::is_empty")]
     pub server_counts: SideCounts,
-    /// The same of the generator's, from when it was first seen until it ended: what it sent in its
-    /// first and last interval may be missing.
+    /// Counts of the kernel on the generator's side, from the first sample with the generator until
+    /// it ended: packets of its first and last interval may be missing.
     #[serde(skip_serializing_if = "SideCounts::is_empty")]
     pub generator_counts: SideCounts,
 }
 
 impl SampleDigest {
     /// Adds up `samples`. When server and generator share processors (`server_cpus` and
-    /// `generator_cpus` overlap), what was used on the shared ones is charged to both: the caller
+    /// `generator_cpus` overlap), the time used on the shared ones is charged to both: the caller
     /// should know that and warn.
     #[must_use]
     pub fn of_samples(samples: &[Sample], server_cpus: &[u32], generator_cpus: &[u32]) -> Self {
@@ -166,11 +166,11 @@ mod tests {
             server_cpu_s([sample].iter(), &[1])
         };
         let is = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found}");
-        // Alone on its processor, all of it is the server's.
+        // The server is alone on its processor, so all of the time is the server's.
         is(of(0.5, 0.125, Some(0.375)), 0.5);
         // Another program fills the processor: a fifth of the interrupts is the server's.
         is(of(1.0, 0.25, Some(0.15)), 0.2);
-        // Its processes are known more exactly than idle time is.
+        // The processes' times are more exact than idle time.
         is(of(0.5, 0.125, Some(0.5)), 0.5);
         is(of(0.5, 0.125, Some(0.0)), 0.0);
         is(of(0.5, 0.125, None), 0.5);

@@ -1,4 +1,4 @@
-//! What the kernel counted of one side, the server's or the generator's: its interface, UDP in its
+//! Counts of the kernel for one side, the server's or the generator's: its interface, UDP in its
 //! network, its processes.
 
 use serde::{Deserialize, Serialize};
@@ -9,31 +9,31 @@ use serde::{Deserialize, Serialize};
 pub struct TrafficCounts {
     /// Packets; with segmentation one can be many datagrams.
     pub packets: u64,
-    /// Octets of frames.
+    /// Bytes of frames.
     pub bytes: u64,
     /// Packets that were damaged, or failed to leave.
     pub errors: u64,
-    /// Packets dropped for want of room.
+    /// Packets dropped for lack of buffer space.
     pub drops: u64,
 }
 
-/// One side over an interval or a trial.
+/// Counts of one side over an interval or a trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SideCounts {
-    /// What its interface received; on loopback both sides have the same one.
+    /// Traffic that its interface received; on loopback both sides have the same interface.
     pub received: TrafficCounts,
-    /// What its interface sent.
+    /// Traffic that its interface sent.
     pub sent: TrafficCounts,
-    /// Datagrams that came to a port that no socket had.
+    /// Datagrams for a port without a socket.
     pub no_port: u64,
-    /// Datagrams that found the receive buffer of some socket full.
+    /// Datagrams dropped because the receive buffer of a socket was full.
     pub receive_full: u64,
-    /// Datagrams that found no room in the send buffer of some socket.
+    /// Datagrams dropped because the send buffer of a socket was full.
     pub send_full: u64,
-    /// Processor seconds that its processes used in their programs, interrupts left out.
+    /// Processor seconds of its processes in user mode, interrupts left out.
     pub user_s: f64,
-    /// Processor seconds that the kernel used on their behalf.
+    /// Processor seconds that the kernel used on behalf of its processes.
     pub system_s: f64,
 }
 
@@ -47,7 +47,7 @@ impl TrafficCounts {
 }
 
 impl SideCounts {
-    /// Adds what was counted in a further interval.
+    /// Adds the counts of a further interval.
     pub fn add(&mut self, more: &Self) {
         self.received.add(&more.received);
         self.sent.add(&more.sent);
@@ -58,13 +58,13 @@ impl SideCounts {
         self.system_s += more.system_s;
     }
 
-    /// Whether nothing is known, as in records of versions that did not count.
+    /// Returns true if nothing is known, as in records of versions that did not count.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Processor seconds that its processes used.
+    /// Returns the processor seconds that the side's processes used.
     #[must_use]
     pub fn process_s(&self) -> f64 {
         self.user_s + self.system_s

@@ -15,10 +15,10 @@ pub const TRIAL_SCHEMA: &str = "godwit.trial.v1";
 pub const RUN_SCHEMA: &str = "godwit.run.v1";
 /// Topology of an [`Environment`] whose server ran already, somewhere on the network.
 pub const NETWORK: &str = "network";
-/// Name of the plain responder that marks what kernel and generator can do at most.
+/// Name of the plain responder whose rate is the most that kernel and generator can do.
 pub const LIMIT_SERVER: &str = "limit";
 
-/// What a trial is for.
+/// Purpose of a trial.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -31,36 +31,37 @@ pub enum Purpose {
     Confirm,
     /// A point of the load curve.
     Curve,
-    /// A step of a ramp: a rate that is the same for every server.
+    /// A step of a ramp: a rate that is equal for every server.
     Ramp,
-    /// Constant load under which the server is profiled; it enters no figure.
+    /// Constant load under which the server is profiled; the trial enters no figure.
     Profile,
-    /// As many clients at once as the highest rate would serve in so many seconds.
+    /// Clients that come all at once: as many as the highest rate would serve in the plan's time.
     Avalanche,
-    /// A block at a fixed rate, taken in turn with the same block of the other servers.
+    /// A block at a fixed rate, measured in turn with the same block of the other servers.
     Pair,
-    /// Constant load, in whose middle the server's database is ended in order and started again.
+    /// Constant load, in whose middle the lab stops the server's database in order and starts it
+    /// again.
     DatabaseStop,
-    /// The same with a database that is killed.
+    /// Constant load, in whose middle the lab kills the server's database and starts it again.
     DatabaseKill,
-    /// Constant load, in whose middle the pool is used up; it enters no figure.
+    /// Constant load, in whose middle the pool is used up; the trial enters no figure.
     Exhaustion,
 }
 
 impl Purpose {
-    /// True when the server's database is ended in the middle of the trial.
+    /// Returns true if the lab ends the server's database in the middle of the trial.
     #[must_use]
     pub const fn ends_database(self) -> bool {
         matches!(self, Self::DatabaseStop | Self::DatabaseKill)
     }
 
-    /// Whether it is load that tells what a server can do at a rate.
+    /// Returns true if the trial's load shows what a server can do at a rate.
     #[must_use]
     pub const fn is_at_a_rate(self) -> bool {
         !matches!(self, Self::Profile | Self::Avalanche | Self::Exhaustion)
     }
 
-    /// One word for a table.
+    /// Returns one word for a table.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -78,115 +79,116 @@ impl Purpose {
     }
 }
 
-/// Everything known about one trial. The lab writes one per trial folder.
+/// Record of one trial. The lab writes one per trial folder.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Trial {
-    /// [`TRIAL_SCHEMA`].
+    /// Name of the schema, [`TRIAL_SCHEMA`].
     pub schema: String,
     /// Position in the run, from 0; unique.
     pub number: u32,
-    /// The server's name in the plan, e.g. `kea`; [`LIMIT_SERVER`] for the limit responder.
+    /// Name of the server in the plan, e.g. `kea`; [`LIMIT_SERVER`] for the limit responder.
     pub server: String,
-    /// Which way of running it, e.g. `multi-threaded` or `durability always`; empty when there is
+    /// Variant of the server, e.g. `multi-threaded` or `durability always`; empty when there is
     /// only one.
     pub variant: String,
-    /// What it is for.
+    /// Purpose of the trial.
     pub purpose: Purpose,
-    /// Which time around, from 0: trials of different servers in the same round make a pair.
+    /// Number of the round, from 0: trials of different servers in the same round make a pair.
     pub round: u32,
     /// Exchanges per second that were to be offered.
     pub rate_per_s: f64,
     /// Seed of the generator.
     pub seed: u64,
-    /// Seconds that were spent before on waiting until the server had worked off what earlier trials
-    /// had left.
+    /// Seconds for which the lab waited before the trial, until the server had worked off the
+    /// messages of earlier trials.
     pub wait_s: f64,
-    /// Seconds since the run began when the first exchange was due.
+    /// Due time of the first exchange, in seconds since the run began.
     pub start_s: f64,
-    /// Seconds since the run began when the drain had ended.
+    /// End of the drain, in seconds since the run began.
     pub end_s: f64,
-    /// Seconds since the run began when the time line of `load` begins, where there is one.
+    /// Begin of the timeline of `load`, in seconds since the run began, if there is a timeline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeline_s: Option<f64>,
-    /// The exact command lines, role (`server`, `generator`) to words as a shell would take them.
+    /// Exact command lines, role (`server`, `generator`) to words as a shell would take them.
     pub commands: BTreeMap<String, String>,
-    /// Processors that the server was given; empty when they are not this machine's, and nothing is
-    /// known of what the server used.
+    /// Processors that the server was given; empty when they are not this machine's, and the
+    /// server's use is unknown.
     pub server_cpus: Vec<u32>,
     /// Processors that the generator was given.
     pub generator_cpus: Vec<u32>,
-    /// What the generator reported; `None` when it left nothing.
+    /// Record of the generator; `None` when it left nothing.
     pub load: Option<LoadRecord>,
-    /// The samples in a few figures.
+    /// Digest of the samples.
     pub digest: SampleDigest,
-    /// The sample stream. May be left out where it is kept in a file of its own.
+    /// Sample stream. Empty when it is kept in a file of its own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<Sample>,
-    /// Microseconds that the disk took to flush a small append, median, measured at most a minute
-    /// before; 0 when it is not known.
+    /// Time that the disk took to flush a small append, in microseconds, median, measured at most a
+    /// minute before; 0 when unknown.
     pub flush_us: f64,
-    /// What came of asking for statistics, where the plan does that.
+    /// Requests for statistics, if the plan has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub polls: Option<Polls>,
-    /// Where the server's time went, where that was the purpose and it could be seen.
+    /// Profile of the server, if that was the purpose and the server was visible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
-    /// When the server's database was ended and started again, where that was the purpose.
+    /// Times at which the server's database was ended and started again, if that was the purpose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restart>,
-    /// The pool, where it was to run out.
+    /// Pool, if it was to run out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exhaustion: Option<Exhaustion>,
-    /// Where messages waited, where that is what the plan is about.
+    /// Queues in which messages waited, if the plan is about queues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queues: Option<Queues>,
-    /// Why the trial is void; empty when it counts.
+    /// Reasons why the trial is void; empty when it counts.
     pub void: Vec<VoidReason>,
     /// Raw files of the trial, relative to the result folder.
     pub files: Vec<String>,
 }
 
 impl Trial {
-    /// Whether what the server used was seen: its processors, its memory, its sockets.
+    /// Returns true if the lab saw the server's use: its processors, its memory, its sockets.
     #[must_use]
     pub const fn sees_server(&self) -> bool {
         !self.server_cpus.is_empty()
     }
 
-    /// True when the trial says nothing about the server.
+    /// Returns true if the trial is void, which means it says nothing about the server.
     #[must_use]
     pub fn is_void(&self) -> bool {
         !self.void.is_empty() || self.load.is_none()
     }
 
-    /// Exchanges per second that were carried
+    /// Returns the exchanges per second that were carried
     /// ([`ExchangeCounts::carried`](super::ExchangeCounts::carried)); 0 without a record.
     #[must_use]
     pub fn achieved_per_s(&self) -> f64 {
         self.load.as_ref().map_or(0.0, |load| load.completed_per_s)
     }
 
-    /// Share of exchanges that were not completed on time or only when the offer was long over, 0 to 1;
-    /// 1 without a record ([`ExchangeCounts::shortfall`](super::ExchangeCounts::shortfall)).
+    /// Returns the share of exchanges that were not completed on time, or were queued too long, 0
+    /// to 1; 1 without a record ([`ExchangeCounts::shortfall`](super::ExchangeCounts::shortfall)).
     #[must_use]
     pub fn shortfall(&self) -> f64 {
         self.load.as_ref().map_or(1.0, |load| load.exchanges.shortfall())
     }
 
-    /// Share of exchanges that waited in a queue which grew, 0 to 1: a part of the shortfall.
+    /// Returns the share of exchanges that waited in a queue which grew, 0 to 1: a part of the
+    /// shortfall.
     #[must_use]
     pub fn behind_share(&self) -> f64 {
         self.load.as_ref().map_or(0.0, |load| load.exchanges.behind_share())
     }
 
-    /// Whether the shortfall is at most `loss_percent`, in a trial that is not void.
+    /// Returns true if the shortfall is at most `loss_percent`, and the trial is not void.
     #[must_use]
     pub fn meets(&self, loss_percent: f64) -> bool {
         !self.is_void() && self.shortfall() * 100.0 <= loss_percent
     }
 
-    /// Exchanges carried per processor second of the server; `None` when it is not known.
+    /// Returns the exchanges carried per processor second of the server; `None` when unknown.
     #[must_use]
     pub fn leases_per_cpu_s(&self) -> Option<f64> {
         let load = self.load.as_ref()?;
@@ -194,7 +196,7 @@ impl Trial {
             .then(|| load.exchanges.carried() as f64 / self.digest.server_cpu_s)
     }
 
-    /// Exchanges carried per second that the generator's processor was busy.
+    /// Returns the exchanges carried per second that the generator's processor was busy.
     #[must_use]
     pub fn exchanges_per_generator_cpu_s(&self) -> Option<f64> {
         let load = self.load.as_ref()?;
@@ -203,86 +205,88 @@ impl Trial {
     }
 }
 
-/// How a search for a server's highest rate ended.
+/// End of a search for a server's highest rate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SearchEnd {
-    /// The server's name in the plan.
+    /// Name of the server in the plan.
     pub server: String,
-    /// Which way of running it.
+    /// Variant of the server.
     pub variant: String,
-    /// Which time around, from 0.
+    /// Number of the round, from 0.
     pub round: u32,
-    /// The rate offered in the trial that confirmed; `None` when none did.
+    /// Rate offered in the trial that confirmed, in exchanges per second; `None` when none did.
     pub rate_per_s: Option<f64>,
-    /// Why it did not go higher.
+    /// Reason why the search did not go higher.
     pub stop: Stop,
 }
 
-/// What all trials of a run have in common.
+/// Data that all trials of a run have in common.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Run {
-    /// [`RUN_SCHEMA`].
+    /// Name of the schema, [`RUN_SCHEMA`].
     pub schema: String,
-    /// The plan as it was run, overrides of the command line included.
+    /// Plan as it was run, overrides of the command line included.
     pub plan: Plan,
-    /// When the run began, RFC 3339 with offset.
+    /// Begin of the run, RFC 3339 with offset.
     pub started: String,
     /// Seconds from the beginning to the end of the last trial.
     pub duration_s: f64,
-    /// Where it ran.
+    /// Environment in which the run took place.
     pub environment: Environment,
-    /// How every search ended that was not cut short, in the order of the run.
+    /// Ends of all searches that were not cut short, in the order of the run.
     pub searches: Vec<SearchEnd>,
-    /// What flushing cost, in the order of the run.
+    /// Costs of flushes, in the order of the run.
     pub flushes: Vec<FlushCost>,
-    /// How long servers took to start for the first time, in the order of the run.
+    /// First starts of the servers, in the order of the run.
     pub starts: Vec<Start>,
-    /// True when the user ended the run before it was done.
+    /// True if the user ended the run before it was done.
     pub is_interrupted: bool,
     /// Command lines that belong to no trial: the lab's own first, then set-up.
     pub commands: Vec<String>,
-    /// What the reader must know before believing the figures.
+    /// Warnings that the reader must know before believing the figures.
     pub warnings: Vec<String>,
     /// Raw files that belong to no trial, relative to the result folder.
     pub files: Vec<String>,
 }
 
-/// A server's first start.
+/// First start of a server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Start {
-    /// The server.
+    /// Name of the server.
     pub server: String,
-    /// The variant.
+    /// Variant of the server.
     pub variant: String,
-    /// Seconds from starting the process until it answered a client, which is asked every 50 ms.
+    /// Time from starting the process until it answered a client, which sends a request every 50
+    /// ms, in seconds.
     pub took_s: f64,
-    /// Its resident memory then, bytes; 0 when unknown.
+    /// Resident memory of the server at that time, in bytes; 0 when unknown.
     pub rss_bytes: u64,
 }
 
-/// What it cost at one moment to have a small append on the disk, which is what a durable store
-/// pays for each of its commits.
+/// Cost at one moment of flushing a small append to the disk, which a durable store pays for each
+/// of its commits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FlushCost {
-    /// Seconds since the run began.
+    /// Time of the measurement, in seconds since the run began.
     pub at_s: f64,
-    /// Whose disk: `results`, where lease files are, or `databases`, where that is another one.
+    /// Name of the disk: `results`, which has the lease files, or `databases`, if that is another
+    /// one.
     pub disk: String,
     /// Appends that were flushed one by one.
     pub count: u32,
-    /// Shortest, microseconds.
+    /// Shortest flush, in microseconds.
     pub min_us: f64,
-    /// Median, microseconds.
+    /// Median flush, in microseconds.
     pub median_us: f64,
-    /// Longest, microseconds.
+    /// Longest flush, in microseconds.
     pub max_us: f64,
 }
 
-/// The machine and the software that a run used.
+/// Machine and software that a run used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Environment {
@@ -294,21 +298,21 @@ pub struct Environment {
     pub cpu_model: String,
     /// Processors online.
     pub cpus: u32,
-    /// Memory, bytes.
+    /// Memory, in bytes.
     pub memory_bytes: u64,
-    /// Hypervisor, when one is known; empty otherwise.
+    /// Hypervisor; empty when none is known.
     pub virtualization: String,
-    /// How server and generator were connected: `veth`, `loopback` or [`NETWORK`].
+    /// Connection of server and generator: `veth`, `loopback` or [`NETWORK`].
     pub topology: String,
     /// Godwit's version.
     pub godwit: String,
-    /// The commit that Godwit was built from; empty when the build did not know.
+    /// Commit that Godwit was built from; empty when the build did not know.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub commit: String,
-    /// Name of the Cargo profile that Godwit was built with; empty where a run does not tell it.
+    /// Name of the Cargo profile that Godwit was built with; empty if the run does not report it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub profile: String,
-    /// Versions of the servers measured, name to what they say of themselves.
+    /// Versions of the servers measured: name to the version that the server reports.
     pub servers: BTreeMap<String, String>,
     /// Kernel settings that matter, name to value, e.g. `net.core.rmem_max`.
     pub settings: BTreeMap<String, String>,

@@ -1,5 +1,5 @@
-//! When a trial says nothing about its server. The rules are part of the plan, fixed before the
-//! first packet, and the same for every server.
+//! Rules by which a trial is void, which means it says nothing about its server. The rules are part
+//! of the plan, fixed before the first packet, and equal for every server.
 
 use core::fmt;
 
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use super::{LoadRecord, SampleDigest};
 
-/// Why a trial is void.
+/// Reason why a trial is void.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VoidReason {
-    /// The generator sent too many messages after they were due.
+    /// The generator sent too many messages after their due times.
     ScheduleMissed,
     /// The kernel refused sends of the generator.
     SendRefused,
     /// Answers were dropped at the generator's own socket.
     GeneratorSocketDrops,
-    /// Packets were dropped at a full processor backlog, which no server could have helped.
+    /// Packets were dropped at a full processor backlog, which no server could have prevented.
     SoftnetDrops,
     /// The hypervisor took too much of the processors' time.
     Steal,
@@ -25,12 +25,12 @@ pub enum VoidReason {
     NotDrained,
     /// The generator failed or left no record.
     GeneratorFailed,
-    /// The trial could not be run: set-up failed, the server did not start.
+    /// The lab could not run the trial: set-up failed, the server did not start.
     SetUpFailed,
 }
 
 impl VoidReason {
-    /// All reasons.
+    /// All reasons, in order.
     pub const ALL: [Self; 8] = [
         Self::ScheduleMissed,
         Self::SendRefused,
@@ -42,7 +42,7 @@ impl VoidReason {
         Self::SetUpFailed,
     ];
 
-    /// In words, for a report.
+    /// Returns the reason in words, for a report.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -57,8 +57,8 @@ impl VoidReason {
         }
     }
 
-    /// True when a repeat at the same rate is likely to end the same way because the generator
-    /// cannot offer more.
+    /// Returns true if a repeat at the same rate is likely to end the same way because the
+    /// generator cannot offer more.
     #[must_use]
     pub const fn is_generator_limit(self) -> bool {
         matches!(self, Self::ScheduleMissed | Self::SendRefused | Self::GeneratorSocketDrops)
@@ -75,13 +75,13 @@ impl fmt::Display for VoidReason {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VoidRules {
-    /// Largest share of exchanges whose first message may leave late, percent.
+    /// Largest share of exchanges whose first message may leave late, in percent.
     pub late_sends_percent: f64,
-    /// Largest share of messages that may be dropped at the generator's socket, percent.
+    /// Largest share of messages that may be dropped at the generator's socket, in percent.
     pub socket_drops_percent: f64,
-    /// Largest share of messages that may be dropped at a processor's backlog, percent.
+    /// Largest share of messages that may be dropped at a processor's backlog, in percent.
     pub softnet_drops_percent: f64,
-    /// Largest share of processor time that may be stolen, percent.
+    /// Largest share of processor time that may be stolen, in percent.
     pub steal_percent: f64,
 }
 
@@ -97,8 +97,8 @@ impl Default for VoidRules {
 }
 
 impl VoidRules {
-    /// The reasons for which a finished trial is void, in the order of [`VoidReason::ALL`]; empty
-    /// when it counts.
+    /// Returns the reasons for which a finished trial is void, in the order of [`VoidReason::ALL`];
+    /// empty when it counts.
     #[must_use]
     pub fn judge(&self, load: &LoadRecord, digest: &SampleDigest) -> Vec<VoidReason> {
         let messages = load.messages.sent.max(load.exchanges.due).max(1) as f64;

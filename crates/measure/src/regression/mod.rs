@@ -1,7 +1,8 @@
-//! Regressions of DCCP: emulated links, what was reached over them before, and what is accepted.
+//! Regressions of DCCP: emulated links, throughput reached over them before, and accepted
+//! throughput.
 //!
-//! A plan is a TOML file with `protocol = "dccp"`. What is desired of a link and what comes of it belong to
-//! the crate `dccp-tools`, result folders to the lab.
+//! A plan is a TOML file with `protocol = "dccp"`. The crate `dccp-tools` builds the links and
+//! measures, the lab writes result folders.
 
 mod parse;
 mod quantity;
@@ -13,43 +14,43 @@ pub use quantity::{Delay, LineRate};
 
 use crate::plan::Problem;
 
-/// A plan that has been checked.
+/// Plan of regressions that has been checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RegressionPlan {
     /// Short name: letters, digits and dashes. It becomes part of the result folder's name.
     pub name: String,
-    /// One line for people.
+    /// Title of the plan in one line, for people.
     pub title: String,
-    /// By which clocks every case is measured, in this order; at least one.
+    /// Clocks by which every case is measured, in this order; at least one.
     pub clocks: Vec<Clock>,
-    /// The congestion controls that it is measured with, 2 or 3, in this order; at least one.
+    /// Congestion controls with which every case is measured, 2 or 3, in this order; at least one.
     pub ccids: Vec<u8>,
-    /// What packets travel in.
+    /// Carrier of the packets.
     pub carrier: Carrier,
-    /// Octets of a datagram.
+    /// Size of a datagram, in bytes.
     pub datagram_bytes: usize,
-    /// Datagrams that the send queue holds.
+    /// Number of datagrams that the send queue holds.
     pub tx_qlen: u16,
-    /// Seconds of a run.
+    /// Length of a run, in seconds.
     pub seconds: f64,
-    /// Runs of each.
+    /// Number of runs of each case, clock and congestion control.
     pub runs: u32,
-    /// Seconds of the one run of each that a quick look takes.
+    /// Length of the single runs of a quick look, in seconds.
     pub quick_seconds: f64,
-    /// What is measured; at least one.
+    /// Cases that are measured; at least one.
     #[serde(rename = "case")]
     pub cases: Vec<CasePlan>,
 }
 
-/// Seconds that a run in real time takes besides, to build and to remove its links.
+/// Time that a run in real time takes in addition, to build and to remove its links, in seconds.
 const REAL_OVERHEAD_S: f64 = 0.8;
-/// Share of its seconds that a run on a virtual clock takes.
+/// Share of its length that a run on a virtual clock takes.
 const VIRTUAL_SHARE: f64 = 0.04;
 
 impl RegressionPlan {
-    /// Seconds that the plan takes: a quick look with its one run of each, or `runs` of each, the
-    /// plan's own number where none is given.
+    /// Returns the seconds that the plan takes: a quick look with its one run of each, or `runs` of
+    /// each, the plan's own number if `runs` is `None`.
     #[must_use]
     pub fn forecast_s(&self, is_quick: bool, runs: Option<u32>) -> f64 {
         let (runs, seconds) = match is_quick {
@@ -83,47 +84,48 @@ impl Default for RegressionPlan {
     }
 }
 
-/// A link, or two with a router between them.
+/// Link, or two links with a router between them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CasePlan {
     /// Short name: letters, digits and dashes.
     pub name: String,
-    /// For people.
+    /// Title of the case, for people.
     pub title: String,
-    /// How long a packet takes each way over a link.
+    /// Time that a packet takes in each direction over a link.
     pub delay: Delay,
-    /// What the line takes; without it there is no limit.
+    /// Rate of the line; without it there is no limit.
     #[serde(default)]
     pub rate: Option<LineRate>,
-    /// What a frame takes of the line beyond its header and content, octets.
+    /// Bytes that a frame takes on the line beyond its header and content.
     #[serde(default)]
     pub overhead_bytes: u32,
-    /// Packets that are lost each way over a link, percent.
+    /// Share of packets that are lost in each direction over a link, in percent.
     #[serde(default)]
     pub loss_percent: Option<f64>,
-    /// Whether there are two links with a router between.
+    /// True if there are two links with a router between.
     #[serde(default, rename = "routed")]
     pub is_routed: bool,
-    /// What runs of CCID 3 reached with Linux in 2007, in Mbit/s; empty where there were none.
+    /// Rates that runs of CCID 3 reached with Linux in 2007, in Mbit/s; empty where there were
+    /// none.
     #[serde(default)]
     pub linux_2007_mbps: Vec<f64>,
-    /// The least and the most that the mean of CCID 3 may be, in Mbit/s; without it nothing is judged.
+    /// Least and largest accepted mean of CCID 3, in Mbit/s; without it nothing is judged.
     #[serde(default)]
     pub accepted_mbps: Option<[f64; 2]>,
 }
 
-/// By which a run lasts as long as it does.
+/// Clock by which the length of a run is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Clock {
-    /// The real one, over network namespaces; needs root.
+    /// Real clock, over network namespaces; needs root.
     Real,
-    /// One that is as fast as the processor.
+    /// Virtual clock, which is as fast as the processor.
     Virtual,
 }
 
 impl Clock {
-    /// For people.
+    /// Returns the clock's name for people.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -133,7 +135,7 @@ impl Clock {
     }
 }
 
-/// What packets of DCCP travel in.
+/// Carrier of DCCP packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Carrier {
@@ -144,7 +146,7 @@ pub enum Carrier {
 }
 
 impl RegressionPlan {
-    /// Whether a text says that it is such a plan, right or wrong otherwise.
+    /// Returns true if the text claims to be a plan of regressions, correct or not.
     #[must_use]
     pub fn is_meant_by(text: &str) -> bool {
         let (table, _) = DeTable::parse_recoverable(text);
@@ -155,7 +157,7 @@ impl RegressionPlan {
     /// Reads a plan from the text of the file called `file`.
     ///
     /// # Errors
-    /// Everything that is wrong with it, in the order of the file.
+    /// All mistakes of the text, in the order of the file.
     pub fn parse(file: &str, text: &str) -> Result<Self, Vec<Problem>> {
         parse::parse(file, text)
     }

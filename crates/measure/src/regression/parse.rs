@@ -1,4 +1,4 @@
-//! Checking a plan's text against its keys, all problems at once, and reading it.
+//! Checks of a plan's text against its keys, which report all problems at once, and its parser.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use toml::de::{DeTable, DeValue};
 use super::{CasePlan, Delay, LineRate, RegressionPlan};
 use crate::plan::{Check, Key, Problem, Takes, in_order, key};
 
-/// What the key `protocol` says.
+/// Value of the key `protocol`.
 pub(super) const PROTOCOL: &str = "dccp";
 
-/// The keys of a plan, but for its cases.
+/// Keys of a plan, without those of its cases.
 const KEYS: &[Key] = &[
     key("name", Takes::Name, "", "Becomes part of the result folder's name."),
     key("title", Takes::Text, "", "One line for people."),
@@ -41,7 +41,7 @@ const KEYS: &[Key] = &[
     key("quick_seconds", Takes::Number(0.1, 86_400.0), "10.0", "Seconds of a run of a quick look."),
 ];
 
-/// The keys of a case.
+/// Keys of a case.
 const CASE_KEYS: &[Key] = &[
     key("case.name", Takes::Name, "", "Names the case."),
     key("case.title", Takes::Text, "", "What it is, for people."),
@@ -116,7 +116,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<RegressionPlan, Vec<Proble
     if problems.is_empty() { Ok(plan) } else { Err(in_order(problems)) }
 }
 
-/// Looks at the keys of a case.
+/// Checks the keys of a case.
 fn check_case<'t>(file: &'t str, text: &'t str, case: &Spanned<DeValue<'t>>) -> Check<'t> {
     let mut check = Check::new(file, text, CASE_KEYS);
     let Some(table) = case.get_ref().as_table() else {
@@ -142,7 +142,7 @@ fn check_case<'t>(file: &'t str, text: &'t str, case: &Spanned<DeValue<'t>>) -> 
     check
 }
 
-/// What is wrong with the word of a quantity, if it is a word, and where it stands.
+/// Returns the mistake in the word of a quantity, if the value is a word, and its position.
 fn quantity(
     table: &DeTable<'_>,
     name: &str,
@@ -154,7 +154,7 @@ fn quantity(
     Some((value.span(), format!("`case.{name}` {must}")))
 }
 
-/// What no key of a case can know alone, and which one is to be looked at.
+/// Returns the conflict of several keys of a case, and the key to look at.
 fn objection(case: &CasePlan) -> Option<(&'static str, &'static str)> {
     if case.rate.is_none() && case.loss_percent.is_none() {
         return Some(("case.name", "nothing limits this case: `case.rate` or `case.loss_percent`"));

@@ -1,17 +1,17 @@
-//! Times and rates with their units, in words that `tc` understands too.
+//! Times and rates with their units, in words that `tc` accepts too.
 
 use serde::{Deserialize, Serialize};
 
-/// Octets of the longest word that is read.
+/// Length of the longest word that the parser accepts, in bytes.
 const WORD_BYTES_MAX: usize = 20;
-/// How many are in a second.
+/// Units of time, each with its number per second.
 const TIMES: [(&str, f64); 3] = [("us", 1e6), ("ms", 1e3), ("s", 1.0)];
-/// In bits in a second.
+/// Units of rates, each in bits per second.
 const RATES: [(&str, f64); 4] = [("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9), ("bit", 1.0)];
 const DELAY_S_MAX: f64 = 60.0;
 const RATE_MAX: f64 = 1e12;
 
-/// How long a packet is under way.
+/// Delay of a packet on a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Delay {
@@ -20,13 +20,13 @@ pub struct Delay {
 }
 
 impl Delay {
-    /// As it was written.
+    /// Returns the delay as the plan has it.
     #[must_use]
     pub fn words(&self) -> &str {
         &self.words
     }
 
-    /// In seconds.
+    /// Returns the delay in seconds.
     #[must_use]
     pub const fn seconds(&self) -> f64 {
         self.seconds
@@ -51,7 +51,7 @@ impl From<Delay> for String {
     }
 }
 
-/// What a line carries.
+/// Rate of a line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct LineRate {
@@ -60,13 +60,13 @@ pub struct LineRate {
 }
 
 impl LineRate {
-    /// As it was written.
+    /// Returns the rate as the plan has it.
     #[must_use]
     pub fn words(&self) -> &str {
         &self.words
     }
 
-    /// In bits in a second.
+    /// Returns the rate in bits per second.
     #[must_use]
     pub const fn bits_per_s(&self) -> f64 {
         self.bits_per_s
@@ -93,7 +93,7 @@ impl From<LineRate> for String {
     }
 }
 
-/// The number of a word, and what its unit stands for.
+/// Splits a word into its number and the value of its unit.
 fn split(word: &str, units: &[(&str, f64)]) -> Option<(f64, f64)> {
     let (number, unit) = units
         .iter()

@@ -1,5 +1,5 @@
-//! The page of `godwit capacity`: operations per second against leases, a line for each lease time, and
-//! what a measured server does.
+//! The page of `godwit capacity`: operations per second against leases, a line for each lease time,
+//! and the rate of a measured server.
 
 use maud::{Markup, html};
 
@@ -8,10 +8,10 @@ use super::scale::Scale;
 use super::{format, page};
 use crate::capacity::{Cell, Chart, Line};
 
-/// The window's title.
+/// Title of the browser's window.
 pub(super) const TITLE: &str = "Operations per second — godwit";
 
-/// All of the page.
+/// Draws the whole page.
 pub(super) fn body(chart: &Chart) -> Markup {
     html! {
         header {
@@ -36,7 +36,7 @@ pub(super) fn body(chart: &Chart) -> Markup {
     }
 }
 
-/// What the numbers rest on.
+/// Lists the assumptions behind the numbers.
 fn facts(chart: &Chart) -> String {
     let habits = &chart.habits;
     let mut facts = vec![format!(
@@ -62,7 +62,7 @@ fn facts(chart: &Chart) -> String {
     facts.join(" · ")
 }
 
-/// The lines with something above 0.
+/// Returns the lines with a value above 0.
 fn drawn(chart: &Chart) -> Vec<&Line> {
     let has_points = |line: &&Line| line.cells.iter().any(|cell| cell.operations_per_s() > 0.0);
     chart.lines.iter().filter(has_points).collect()
@@ -77,7 +77,7 @@ fn drawing(size: Size, chart: &Chart) -> Markup {
     };
     let leases: Vec<f64> = cells().map(|cell| cell.leases as f64).collect();
     let rates = cells().map(Cell::operations_per_s).chain(chart.measured_per_s);
-    // Less than one in a thousand seconds is nothing that anybody plans for.
+    // Rates below one operation in a thousand seconds do not matter for planning.
     let rates: Vec<f64> = rates.map(|rate| rate.max(1e-3)).collect();
     let (width, height, left, right) = match size {
         Size::Wide => (960.0, 430.0, 58.0, 118.0),
@@ -99,7 +99,7 @@ fn drawing(size: Size, chart: &Chart) -> Markup {
     frame.svg(size.class(), "Operations per second against leases", "xy", &content)
 }
 
-/// A rate at an axis, where most are far below one.
+/// Formats a rate at an axis, most of whose rates are far below one.
 fn rate_tick(rate: f64) -> String {
     if rate < 1.0 { format::trimmed(rate, 3) } else { format::axis_rate(rate) }
 }
@@ -109,7 +109,7 @@ fn places(frame: &Frame, line: &Line) -> Vec<(f64, f64)> {
     line.cells.iter().map(place).collect()
 }
 
-/// A level line with its figure.
+/// Draws a level line with its figure.
 fn measured(frame: &Frame, rate: f64) -> Markup {
     let y = frame.at_y(rate);
     let label = Label {
@@ -146,7 +146,7 @@ fn mark(frame: &Frame, index: usize, line: &Line, cell: &Cell) -> Markup {
     .draw()
 }
 
-/// Every line's lease time beside its last point.
+/// Writes every line's lease time next to its last point.
 fn names(frame: &Frame, size: Size, lines: &[&Line]) -> Markup {
     let label = |(index, line): (usize, &&Line)| {
         let &(x, y) = places(frame, line).last()?;

@@ -6,7 +6,7 @@ use super::{format, headline, plot, runs};
 use crate::plan::Headline;
 use crate::summary::{Carried, LatencyAt, ServerResult, Summary};
 
-/// The card of a server: the plan's headline figure, then further ones.
+/// Draws the card of a server: the plan's headline figure, then further ones.
 pub(super) fn card(index: usize, result: &ServerResult, summary: &Summary) -> Markup {
     html! {
         article class={ "card " (plot::series_class(index)) } {
@@ -30,7 +30,7 @@ pub(super) fn card(index: usize, result: &ServerResult, summary: &Summary) -> Ma
     }
 }
 
-/// The headline figure of a plan that is not about highest rates.
+/// Draws the headline figure of a plan that is not about highest rates.
 fn other_headline(result: &ServerResult, summary: &Summary) -> Markup {
     let shown = headline::shown(summary, result);
     let name = summary.plan.headline.name();
@@ -48,7 +48,7 @@ fn other_headline(result: &ServerResult, summary: &Summary) -> Markup {
     }
 }
 
-/// The highest rate as the headline figure.
+/// Draws the highest rate as the headline figure.
 fn highest_rate(result: &ServerResult, summary: &Summary) -> Markup {
     let (several, yields) = (result.rounds.len() > 1, summary.plan.protocol.yields());
     let name = summary.plan.headline.name();
@@ -84,7 +84,7 @@ fn highest_rate(result: &ServerResult, summary: &Summary) -> Markup {
     }
 }
 
-/// Further figures of a server.
+/// Draws further figures of a server.
 fn facts(result: &ServerResult, summary: &Summary) -> Markup {
     let yields = summary.plan.protocol.yields();
     html! {
@@ -125,7 +125,7 @@ fn facts(result: &ServerResult, summary: &Summary) -> Markup {
     }
 }
 
-/// What the link carried at the highest rate.
+/// Draws the link's throughput at the highest rate.
 fn carried(carried: Option<Carried>) -> Markup {
     html! {
         @if let Some(carried) = carried {
@@ -138,7 +138,7 @@ fn carried(carried: Option<Carried>) -> Markup {
     }
 }
 
-/// The 99 % latency somewhere.
+/// Draws the 99 % latency at one load.
 fn latency(name: &str, at: Option<LatencyAt>) -> Markup {
     html! {
         @if let Some(at) = at.filter(|at| at.latency.count > 0) {
@@ -150,7 +150,7 @@ fn latency(name: &str, at: Option<LatencyAt>) -> Markup {
     }
 }
 
-/// The mark of a series, so that cards and lines are one without color.
+/// Draws the mark of a series, which identifies cards and lines without color.
 fn glyph(index: usize) -> Markup {
     html! {
         svg class="glyph" viewBox="-7 -7 14 14" aria-hidden="true" {
@@ -159,7 +159,7 @@ fn glyph(index: usize) -> Markup {
     }
 }
 
-/// A share as a bar.
+/// Draws a share as a bar.
 fn bar(share: f64) -> Markup {
     let width = format::coordinate(share.clamp(0.0, 1.0) * 60.0);
     html! {

@@ -1,4 +1,5 @@
-//! Two results side by side as one page: whether they may be compared, the ratios, the figures.
+//! Two results next to each other as one page: whether they may be compared, the ratios, the
+//! figures.
 
 use maud::{Markup, html};
 
@@ -8,12 +9,12 @@ use crate::compare::{Comparison, Figures, Gate, GateVerdict, LimitChange, Server
 use crate::statistics::{NoiseFloor, RatioInterval};
 use crate::summary::LatencyAt;
 
-/// The window's title.
+/// Returns the title of the browser's window.
 pub(super) fn title(comparison: &Comparison) -> String {
     format!("{} against {} — godwit", comparison.b.name, comparison.a.name)
 }
 
-/// All of the page.
+/// Draws the whole page.
 pub(super) fn body(comparison: &Comparison) -> Markup {
     html! {
         header {
@@ -55,7 +56,7 @@ pub(super) fn body(comparison: &Comparison) -> Markup {
     }
 }
 
-/// Whether the two may be compared, and why not.
+/// Draws the verdict whether the two results may be compared, with the reasons against it.
 fn verdict(comparison: &Comparison) -> Markup {
     html! {
         @if !comparison.reasons.is_empty() {
@@ -70,7 +71,7 @@ fn verdict(comparison: &Comparison) -> Markup {
     }
 }
 
-/// What a margin makes of it.
+/// Draws the verdict by a margin.
 fn by_margin(gate: &Gate) -> Markup {
     html! {
         section class="figures" data-gate=(gate.verdict.words()) {
@@ -142,7 +143,7 @@ fn ratio_rows(comparison: &Comparison) -> Vec<Row> {
     rows
 }
 
-/// The larger of both noise floors.
+/// Returns the larger of both noise floors.
 fn noise(comparison: &Comparison) -> Option<NoiseFloor> {
     let (a, b) = (comparison.a.noise?, comparison.b.noise?);
     Some(if a.typical_percent > b.typical_percent { a } else { b })
@@ -169,7 +170,7 @@ fn ratios_chart(comparison: &Comparison) -> Markup {
     }
 }
 
-/// All figures of one server, A beside B.
+/// Draws all figures of one server, A next to B.
 fn figures_table(index: usize, server: &ServerComparison) -> Markup {
     let ServerComparison { a, b, .. } = server;
     html! {
@@ -258,7 +259,7 @@ fn voids(figures: &Figures) -> String {
     format!("{} of {}", figures.voids, figures.trials)
 }
 
-/// Second over first, of figures that have no interval.
+/// Formats the ratio, second over first, of figures that have no interval.
 fn change(a: f64, b: f64) -> String {
     if a > 0.0 && b > 0.0 {
         format!("{}×", format::ratio_within(b / a, None))
@@ -284,12 +285,12 @@ fn limit_line(limit: &LimitChange) -> Markup {
     }
 }
 
-/// What the two results are.
+/// Draws the properties of the two results.
 fn sides(comparison: &Comparison) -> Markup {
     let of = |side: &Side| {
         let environment = &side.environment;
         let noise = side.noise.map(|n| format!("± {} %", format::trimmed(n.typical_percent, 1)));
-        // Whether a difference is one that counts.
+        // True if a difference of the property matters.
         [
             ("plan", side.plan.clone(), true),
             ("plan's hash", side.plan_hash.clone(), true),

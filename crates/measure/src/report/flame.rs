@@ -1,27 +1,29 @@
-//! A tree of calls as boxes: callers below, what they call above, each as wide as its share of the
-//! samples. Boxes are elements with places in percent, so that names are cut where boxes end and the
-//! drawing fits any screen; the script draws the same boxes anew for zooming and searching.
+//! Flame graph: a tree of calls as boxes, callers below the functions that they call, each as wide
+//! as its share of the samples. Boxes are elements with positions in percent, so that names are cut
+//! at the ends of boxes and the drawing fits any screen; the script draws the same boxes again for
+//! zooming and searching.
 
 use maud::{Markup, PreEscaped, html};
 
 use super::format;
 use crate::profile::{Frame, Stacks};
 
-/// Height of a row, pixels; the script has the same.
+/// Height of a row, in pixels; the script has the same.
 const ROW_PX: usize = 18;
-/// What is narrower than this share of the drawing is not drawn; the script draws it when zoomed.
+/// Share of the drawing below which a box is not drawn; the script draws it when zoomed.
 const LEAST_SHARE: f64 = 0.002;
 
-/// A node in its place.
+/// Node at its position in the drawing.
 struct Placed {
     position: usize,
     depth: usize,
-    /// Where it begins and how wide it is, of the whole as 1.
+    /// Left end of the box, as a share of the whole drawing from 0 to 1; `width` likewise.
     left: f64,
     width: f64,
 }
 
-/// Places of all nodes that are wide enough, callers before those that they call.
+/// Returns the positions of all nodes that are wide enough, callers before the functions that they
+/// call.
 fn places(stacks: &Stacks) -> Vec<Placed> {
     let (totals, samples) = (stacks.totals(), stacks.samples() as f64);
     let mut calls: Vec<Vec<usize>> = vec![Vec::new(); stacks.nodes.len() + 1];
@@ -34,7 +36,7 @@ fn places(stacks: &Stacks) -> Vec<Placed> {
     };
     calls.iter_mut().for_each(|calls| calls.sort_by_cached_key(name));
     let mut placed = Vec::new();
-    // What waits to be placed: list of calls, depth and left end.
+    // Calls that wait to be placed: list of calls, depth and left end.
     let mut waiting = vec![(0, 0, 0.0)];
     while let Some((list, depth, mut left)) = waiting.pop() {
         for &position in &calls[list] {
@@ -49,19 +51,20 @@ fn places(stacks: &Stacks) -> Vec<Placed> {
     placed
 }
 
-/// What kind of object it is, as a class of the style sheet: thread, kernel, library or program.
+/// Returns the kind of an object, as a class of the style sheet: thread, kernel, library or
+/// program.
 pub(super) fn kind(object: &str) -> &'static str {
     match object {
         "" => "thread",
         "kernel" => "kernel",
-        // Modules and what the kernel maps into processes.
+        // Modules, and pages that the kernel maps into processes.
         name if name.starts_with('[') => "kernel",
         name if name.contains(".so") => "library",
         _ => "program",
     }
 }
 
-/// The drawing.
+/// Draws the flame graph.
 pub(super) fn drawing(stacks: &Stacks, name: &str) -> Markup {
     let placed = places(stacks);
     let rows = placed.iter().map(|place| place.depth + 1).max().unwrap_or(0);

@@ -1,6 +1,6 @@
-//! Figures as people read them: separators, units, no more digits than are meant.
+//! Figures as people read them: separators, units, and only digits that are meaningful.
 
-/// Rounded to `digits` significant digits.
+/// Rounds to `digits` significant digits.
 #[must_use]
 pub fn significant(value: f64, digits: i32) -> f64 {
     if value == 0.0 || !value.is_finite() {
@@ -11,7 +11,7 @@ pub fn significant(value: f64, digits: i32) -> f64 {
     if places >= 0 { (value * scale).round() / scale } else { (value / scale).round() * scale }
 }
 
-/// A whole number with separators: `1,234,567`.
+/// Formats a whole number with separators: `1,234,567`.
 #[must_use]
 pub fn whole(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
@@ -28,13 +28,13 @@ pub fn whole(value: f64) -> String {
     text
 }
 
-/// `value` as `shown` has it, or a dash where it is not known.
+/// Formats `value` by `shown`; a dash where the value is unknown.
 #[must_use]
 pub fn known<T>(value: Option<T>, shown: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), shown)
 }
 
-/// A rate in three significant digits: `174,000`, `9,810`, `12.3`.
+/// Formats a rate with three significant digits: `174,000`, `9,810`, `12.3`.
 #[must_use]
 pub fn rate(value: f64) -> String {
     let rounded = significant(value, 3);
@@ -45,7 +45,7 @@ pub fn rate(value: f64) -> String {
     }
 }
 
-/// A ratio in three significant digits: `12.6`, `0.987`, `1.04`.
+/// Formats a ratio with three significant digits: `12.6`, `0.987`, `1.04`.
 #[must_use]
 pub fn ratio(value: f64) -> String {
     let rounded = significant(value, 3);
@@ -60,10 +60,11 @@ pub fn ratio(value: f64) -> String {
 
 /// Most significant digits of a ratio, however narrow its interval is.
 const RATIO_DIGITS: i32 = 3;
-/// Significant digits of a ratio of which no interval is known.
+/// Significant digits of a ratio without a known interval.
 const LONE_RATIO_DIGITS: i32 = 2;
 
-/// Significant digits that a ratio carries: the last one is of the size of half of the interval.
+/// Returns the significant digits of a ratio: the last digit is of the size of half of the
+/// interval.
 fn ratio_digits(value: f64, interval: Option<(f64, f64)>) -> i32 {
     let Some((low, high)) = interval else { return LONE_RATIO_DIGITS };
     let half = (high - low) / 2.0;
@@ -73,7 +74,8 @@ fn ratio_digits(value: f64, interval: Option<(f64, f64)>) -> i32 {
     (place(value) - place(half) + 1).clamp(1, RATIO_DIGITS)
 }
 
-/// The power of ten of the first digit of a number; 0 of one that is not positive or has no end.
+/// Returns the power of ten of the first digit of a number; 0 for a number that is not positive or
+/// not finite.
 fn place(value: f64) -> i32 {
     if value > 0.0 && value.is_finite() { value.log10().floor() as i32 } else { 0 }
 }
@@ -87,8 +89,8 @@ fn with_digits(value: f64, digits: i32) -> String {
     format!("{rounded:.*}", usize::try_from(decimals).unwrap_or(0))
 }
 
-/// A ratio in the digits that its 95 % interval allows, three at most: `12.6` of 11.9 to 13.4,
-/// `about 5` of 1.9 to 14.9; in two where there is no interval.
+/// Formats a ratio with the digits that its 95 % interval allows, three at most: `12.6` for 11.9 to
+/// 13.4, `about 5` for 1.9 to 14.9; with two digits if there is no interval.
 #[must_use]
 pub fn ratio_within(value: f64, interval: Option<(f64, f64)>) -> String {
     let digits = ratio_digits(value, interval);
@@ -96,11 +98,12 @@ pub fn ratio_within(value: f64, interval: Option<(f64, f64)>) -> String {
     format!("{about}{}", with_digits(value, digits))
 }
 
-/// The ends of a ratio's 95 % interval, a digit more than the ratio where that has one only.
+/// Formats the ends of a ratio's 95 % interval, with one digit more than the ratio if that has only
+/// one.
 #[must_use]
 pub fn ratio_ends(value: f64, (low, high): (f64, f64)) -> String {
     let digits = ratio_digits(value, Some((low, high))).max(2);
-    // Ends of another magnitude than the ratio are told to the same place, two digits at least.
+    // Ends of another magnitude than the ratio have digits to the same decimal place, two at least.
     let end = |of: f64| {
         let digits = digits + place(of) - place(value);
         with_digits(of, digits.clamp(2, RATIO_DIGITS))
@@ -108,7 +111,7 @@ pub fn ratio_ends(value: f64, (low, high): (f64, f64)) -> String {
     format!("{} to {}", end(low), end(high))
 }
 
-/// A share as percent with one decimal below 10 %, none above.
+/// Formats a share as percent with one decimal below 10 %, none above.
 #[must_use]
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -121,7 +124,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A number without needless zeros behind the point.
+/// Formats a number without needless zeros after the point.
 #[must_use]
 pub fn trimmed(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
@@ -132,7 +135,7 @@ pub fn trimmed(value: f64, decimals: usize) -> String {
     }
 }
 
-/// A rate on an axis: `500`, `20k`, `1.5M`.
+/// Formats a rate on an axis: `500`, `20k`, `1.5M`.
 #[must_use]
 pub fn axis_rate(value: f64) -> String {
     match value {
@@ -142,13 +145,13 @@ pub fn axis_rate(value: f64) -> String {
     }
 }
 
-/// A percentile as [`duration_us`], or a dash where it has too few samples.
+/// Formats a percentile like [`duration_us`]; a dash if it has too few samples.
 #[must_use]
 pub fn percentile_us(us: Option<f64>) -> String {
     known(us, duration_us)
 }
 
-/// A time given in microseconds: `58 µs`, `1.20 ms`, `2.00 s`.
+/// Formats a time given in microseconds: `58 µs`, `1.20 ms`, `2.00 s`.
 #[must_use]
 pub fn duration_us(us: f64) -> String {
     let (value, unit) = match significant(us, 3) {
@@ -164,7 +167,7 @@ pub fn duration_us(us: f64) -> String {
     format!("{value:.decimals$} {unit}")
 }
 
-/// The same on an axis, without needless zeros.
+/// Formats a time given in microseconds on an axis, without needless zeros.
 #[must_use]
 pub fn axis_us(us: f64) -> String {
     match us {
@@ -174,7 +177,7 @@ pub fn axis_us(us: f64) -> String {
     }
 }
 
-/// Memory: `46.2 MiB`, `8.0 GiB`.
+/// Formats a size of memory: `46.2 MiB`, `8.0 GiB`.
 #[must_use]
 pub fn bytes(value: u64) -> String {
     let mib = value as f64 / f64::from(1 << 20);
@@ -187,14 +190,14 @@ pub fn bytes(value: u64) -> String {
     }
 }
 
-/// Seconds of a run: `58 s`, `4 min 18 s`.
+/// Formats the seconds of a run: `58 s`, `4 min 18 s`.
 #[must_use]
 pub fn seconds(value: f64) -> String {
     let whole = value.round() as u64;
     if whole < 120 { format!("{whole} s") } else { format!("{} min {} s", whole / 60, whole % 60) }
 }
 
-/// A coordinate: one decimal is a twentieth of a line's width.
+/// Formats a coordinate: one decimal is a twentieth of a line's width.
 #[must_use]
 pub fn coordinate(value: f64) -> String {
     let text = trimmed(value, 1);

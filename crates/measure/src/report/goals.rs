@@ -1,5 +1,5 @@
-//! A page of repeated measurements: the values of each, what was desired of them, what is accepted, and what
-//! others reached.
+//! A page of repeated measurements: the values of each, the goal, the accepted range, and values
+//! that other implementations reached.
 
 use maud::{Markup, html};
 use serde::Serialize;
@@ -10,51 +10,51 @@ use super::{document, format, theme_button};
 use crate::statistics::standard_deviation;
 
 const TICKS: usize = 6;
-/// The axis goes this much further than what is drawn, as a share of its span.
+/// Margin of the axis beyond the drawn values, as a share of their span.
 const MARGIN: f64 = 0.08;
 
-/// Values of the same thing measured several times.
+/// Values of one quantity measured several times.
 #[derive(Clone, Debug, Serialize)]
 pub struct Set {
-    /// What was measured.
+    /// Name of the measured quantity.
     pub name: String,
-    /// In the order they were measured in.
+    /// Values in the order of their measurement.
     pub values: Vec<f64>,
-    /// Somebody else's, to compare with.
+    /// True if the values are another implementation's, for comparison.
     pub is_reference: bool,
 }
 
 /// Sets with one goal.
 #[derive(Clone, Debug, Serialize)]
 pub struct Chart {
-    /// A word for the drawing.
+    /// One word that names the drawing.
     pub name: String,
-    /// Above it.
+    /// Heading above the drawing.
     pub heading: String,
-    /// What was done, in a sentence.
+    /// Description of the measurement, one sentence.
     pub caption: String,
-    /// The unit of all values.
+    /// Unit of all values.
     pub unit: &'static str,
-    /// What is desired.
+    /// Goal of the values.
     pub goal: f64,
-    /// The least and the most that is accepted, and of what.
+    /// Least and largest accepted value, and the quantity that the range applies to.
     pub accepted: Option<(f64, f64, &'static str)>,
-    /// What was measured.
+    /// Sets of measured values.
     pub sets: Vec<Set>,
 }
 
-/// How figures came about: words, and lines that are set as they are.
+/// Explanation of the figures: a text, and lines that are printed verbatim.
 #[derive(Clone, Debug, Serialize)]
 pub struct Note {
-    /// Above it.
+    /// Heading above the note.
     pub heading: &'static str,
-    /// A formula, or figures.
+    /// Lines with a formula or with figures.
     pub lines: Vec<String>,
-    /// What they mean.
+    /// Explanation printed below `lines`.
     pub text: String,
 }
 
-/// Draws the page: `kicker` above its title, `facts` below. The same charts always give the same bytes.
+/// Draws the page: `kicker` above its title, `facts` below. Equal charts always give equal bytes.
 #[must_use]
 pub fn render(
     kicker: &str,
@@ -106,7 +106,7 @@ fn figure(chart: &Chart) -> Markup {
     }
 }
 
-/// All that the axis must hold.
+/// Returns the range that the axis must contain.
 fn reach(chart: &Chart) -> (f64, f64) {
     let accepted = chart.accepted.into_iter().flat_map(|(least, most, _)| [least, most]);
     let values = chart.sets.iter().flat_map(|set| set.values.iter().copied());
@@ -154,7 +154,7 @@ fn drawing(chart: &Chart, size: Size) -> Markup {
     frame.svg(size.class(), &chart.heading, "xy", &content)
 }
 
-/// One set: its name, its values and their mean.
+/// Draws one set: its name, its values and their mean.
 fn strip(
     frame: &Frame,
     size: Size,
@@ -198,10 +198,10 @@ fn strip(
     }
 }
 
-/// What values come to.
+/// Statistics of a set's values.
 struct Summary {
     mean: f64,
-    /// Standard deviation; none of one value.
+    /// Standard deviation; `None` for one value.
     deviation: Option<f64>,
 }
 
@@ -246,7 +246,7 @@ fn table(chart: &Chart) -> Markup {
     }
 }
 
-/// A value in four significant digits: those of 2007 have three.
+/// Formats a value with four significant digits: those of 2007 have three.
 fn value(value: f64) -> String {
     format::trimmed(format::significant(value, 4), 6)
 }

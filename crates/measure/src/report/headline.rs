@@ -1,18 +1,18 @@
-//! The figure that a run was made for, of each server.
+//! Headline figure of a run, for each server.
 
 use super::format;
 use crate::plan::Headline;
 use crate::record::Start;
 use crate::summary::{CurvePoint, LongTrial, RestartResult, ServerResult, Summary};
 
-/// A figure as people read it.
+/// Figure in the form that people read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeadlineText {
-    /// The number, with its sign where it is a bound.
+    /// Number, with its sign if it is a bound.
     pub figure: String,
-    /// Its unit; empty where the number has it.
+    /// Unit of the figure; empty where the number has it.
     pub unit: String,
-    /// The load or the range that belongs to it; empty for none.
+    /// Load or range that belongs to the figure; empty for none.
     pub of: String,
 }
 
@@ -22,7 +22,7 @@ impl HeadlineText {
     }
 }
 
-/// The headline figure of `result`; `None` when it was not measured.
+/// Returns the headline figure of `result`; `None` when it was not measured.
 #[must_use]
 pub fn shown(summary: &Summary, result: &ServerResult) -> Option<HeadlineText> {
     match summary.plan.headline {
@@ -80,7 +80,7 @@ pub fn shown(summary: &Summary, result: &ServerResult) -> Option<HeadlineText> {
     }
 }
 
-/// The first start of the variant that stands for a server.
+/// Returns the first start of the variant that represents a server.
 fn start<'s>(summary: &'s Summary, result: &ServerResult) -> Option<&'s Start> {
     let of_server =
         summary.starts.iter().filter(|of| of.server == result.server && of.took_s > 0.0);
@@ -88,19 +88,19 @@ fn start<'s>(summary: &'s Summary, result: &ServerResult) -> Option<&'s Start> {
     own.or_else(|| of_server.min_by(|a, b| a.took_s.total_cmp(&b.took_s)))
 }
 
-/// The point of the highest load.
+/// Returns the point of the highest load.
 fn last_point(result: &ServerResult) -> Option<&CurvePoint> {
     result.curve.iter().max_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s))
 }
 
-/// The restart after which clients waited longest.
+/// Returns the restart after which clients waited longest.
 fn longest_restart<'s>(summary: &'s Summary, result: &ServerResult) -> Option<&'s RestartResult> {
     let waited_s = |of: &RestartResult| of.first_lease_s.unwrap_or(f64::INFINITY);
     let of_server = summary.restarts.iter().filter(|of| of.server == result.server);
     of_server.max_by(|a, b| waited_s(a).total_cmp(&waited_s(b)))
 }
 
-/// The trial in which the pool ran out.
+/// Returns the trial in which the pool ran out.
 fn exhausted<'s>(summary: &'s Summary, result: &ServerResult) -> Option<&'s LongTrial> {
     let mut of_server = summary.long_trials.iter().filter(|of| of.server == result.server);
     of_server.find(|of| of.pool_size.is_some())

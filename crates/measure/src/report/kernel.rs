@@ -1,4 +1,4 @@
-//! What the kernel counted in each trial, and the notes beside it: what spoils a figure, and where
+//! Counters of the kernel in each trial, with notes: reasons for wrong figures, and places where
 //! load was lost.
 
 use maud::{Markup, html};
@@ -8,18 +8,19 @@ use super::tables::server_drops;
 use crate::record::{SideCounts, TrafficCounts};
 use crate::summary::{Note, Summary, TrialRow};
 
-/// Whether there is anything to show: neither of records of versions that did not count.
+/// Returns true if there is nothing to show: neither counters nor notes. Records of versions that
+/// did not count have none.
 fn is_empty(summary: &Summary) -> bool {
     summary.trials.iter().all(|row| row.kernel.is_none() && row.notes.is_empty())
 }
 
-/// Notes as one text.
+/// Joins notes to one text.
 pub(super) fn words(notes: &[Note]) -> String {
     let words: Vec<&str> = notes.iter().map(|note| note.words()).collect();
     words.join("; ")
 }
 
-/// The section with the notes of all servers and the counters of all trials.
+/// Draws the section with the notes of all servers and the counters of all trials.
 pub(super) fn section(summary: &Summary) -> Markup {
     html! {
         @if !is_empty(summary) {
@@ -44,7 +45,7 @@ pub(super) fn section(summary: &Summary) -> Markup {
     }
 }
 
-/// Each server's notes: in how many trials, and from which rate on.
+/// Returns each server's notes: in how many trials, and from which rate on.
 fn notes(summary: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
     let mut servers: Vec<&str> = Vec::new();
@@ -101,7 +102,7 @@ fn line(row: &TrialRow) -> Markup {
     let kernel = row.kernel.unwrap_or_default();
     let count = |count: u64| format::whole(count as f64);
     let seconds = |seconds: f64| format!("{} s", format::trimmed(seconds, 2));
-    // Of a server that runs elsewhere nothing is known.
+    // A server that runs elsewhere has no known counters.
     let server = row.server_load.map(|_| kernel.server);
     let of_server = |what: fn(&SideCounts) -> u64| format::known(server, |side| count(what(&side)));
     let server_seconds =

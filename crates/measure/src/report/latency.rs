@@ -1,4 +1,4 @@
-//! Latency percentiles against load: one panel per server, all with the same upright axis.
+//! Latency percentiles against load: one panel per server, all with the same vertical axis.
 
 use maud::{Markup, html};
 
@@ -10,13 +10,14 @@ use crate::plan::Protocol;
 use crate::record::LatencySummary;
 use crate::summary::{CurvePoint, Summary};
 
-/// Loads beyond this multiple of a server's highest rate are left to the table.
+/// Multiple of a server's highest rate up to which loads are drawn; higher loads are only in the
+/// table.
 const DRAWN_UP_TO: f64 = 1.35;
 
-/// A percentile: its name, the class of its dash, how to read it.
+/// Percentile: its name, the class of its dash, the function that reads it.
 type Percentile = (&'static str, &'static str, fn(&LatencySummary) -> Option<f64>);
 
-/// Room that the longest name of a percentile takes, in the drawing's units.
+/// Width of the longest name of a percentile, in the drawing's units.
 const NAME_WIDTH: f64 = 40.0;
 
 const PERCENTILES: [Percentile; 3] = [
@@ -31,7 +32,7 @@ fn drawn<'s>(line: &Line<'s>) -> Vec<&'s CurvePoint> {
     all.filter(|point| point.offered_per_s <= most && point.latency.p50_us.is_some()).collect()
 }
 
-/// One panel per server; the limit responder's latencies are only in the table.
+/// Draws one panel per server; the limit responder's latencies are only in the table.
 pub(super) fn chart(summary: &Summary) -> Markup {
     let mut lines = lines(summary);
     lines.retain(|line| line.class != LIMIT_CLASS);
@@ -96,7 +97,8 @@ fn places(
     points.iter().filter_map(place).collect()
 }
 
-/// Where the highest confirmed rate lies; what is right of it is beyond the criterion.
+/// Draws the position of the highest confirmed rate; the area to the right of it is beyond the
+/// criterion.
 fn highest(frame: &Frame, line: &Line<'_>) -> Markup {
     let Some(rate) = line.highest_per_s else { return html! {} };
     let x = frame.at_x(rate);

@@ -1,4 +1,4 @@
-//! The load curve: what was offered against what was achieved, one line per server.
+//! The load curve: offered against achieved rates, one line per server.
 
 use maud::{Markup, html};
 
@@ -8,9 +8,10 @@ use super::scale::Scale;
 use crate::plan::{Plan, Protocol};
 use crate::summary::{CurvePoint, Summary};
 
-/// Points beyond this multiple of a server's highest rate are left to the table.
+/// Multiple of a server's highest rate up to which points are drawn; higher ones are only in the
+/// table.
 const DRAWN_UP_TO: f64 = 2.2;
-/// Servers this far apart are drawn on logarithmic axes.
+/// Ratio of the servers' rates from which the axes are logarithmic.
 const LOGARITHMIC_FROM: f64 = 4.0;
 
 /// One line of the chart.
@@ -22,17 +23,17 @@ pub(super) struct Line<'s> {
     pub(super) points: Vec<&'s CurvePoint>,
 }
 
-/// The title of an axis with offered rates.
+/// Returns the title of an axis with offered rates.
 pub(super) const fn offered_title(protocol: Protocol) -> &'static str {
     if protocol.is_dhcp() { "offered, exchanges/s" } else { "offered, queries/s" }
 }
 
-/// The title of an axis with achieved rates.
+/// Returns the title of an axis with achieved rates.
 pub(super) const fn achieved_title(protocol: Protocol) -> &'static str {
     if protocol.is_dhcp() { "achieved, leases/s" } else { "achieved, answers/s" }
 }
 
-/// The lines of all servers, the limit responder's last.
+/// Returns the lines of all servers, the limit responder's last.
 pub(super) fn lines(summary: &Summary) -> Vec<Line<'_>> {
     let drawn = |points: &'_ [CurvePoint], highest: Option<f64>| -> Vec<usize> {
         let most = highest.map_or(f64::INFINITY, |rate| rate * DRAWN_UP_TO);
@@ -69,7 +70,7 @@ pub(super) fn lines(summary: &Summary) -> Vec<Line<'_>> {
     lines
 }
 
-/// Both axes: the same scale, so that the diagonal means "all on time".
+/// Returns the scale of both axes. Both have the same, so that the diagonal means "all on time".
 fn scale(lines: &[Line<'_>], ticks: usize) -> Scale {
     let offered = || lines.iter().flat_map(|line| &line.points).map(|point| point.offered_per_s);
     let highest = || lines.iter().filter_map(|line| line.highest_per_s);
@@ -91,7 +92,7 @@ fn frame(size: Size, lines: &[Line<'_>]) -> Frame {
     Frame { width, height, left, right, top: 34.0, bottom: 44.0, x: scale, y: scale }
 }
 
-/// The chart in both sizes.
+/// Draws the chart in both sizes.
 pub(super) fn chart(summary: &Summary) -> Markup {
     let lines = lines(summary);
     html! {
@@ -108,7 +109,7 @@ fn drawing(frame: &Frame, size: Size, lines: &[Line<'_>], plan: &Plan) -> Markup
         ticks: if size == Size::Wide { 9 } else { 4 },
         format: format::axis_rate,
     };
-    // On a phone all names stand at the left end of their lines or near it.
+    // On a phone all names are at the left end of their lines or near it.
     let beside = if size == Size::Narrow { names(frame, size, lines) } else { Vec::new() };
     let figures = highest(frame, size, lines).into_iter().chain(beside).collect();
     let content = html! {
@@ -135,10 +136,11 @@ fn places(frame: &Frame, line: &Line<'_>) -> Vec<(f64, f64)> {
     line.points.iter().map(place).collect()
 }
 
-/// How far above the floor labels end that would lie on the name of the region below the diagonal.
+/// Distance above the floor at which labels end, so that they do not cover the name of the region
+/// below the diagonal.
 const REGION: f64 = 32.0;
 
-/// The area where more than the criterion allows is missed, below the diagonal.
+/// Draws the area in which more exchanges are missed than the criterion allows, below the diagonal.
 fn loss_region(frame: &Frame, loss_percent: f64) -> Markup {
     let keep = 1.0 - loss_percent / 100.0;
     let (low, high) = frame.x.range();
@@ -166,7 +168,7 @@ fn loss_region(frame: &Frame, loss_percent: f64) -> Markup {
     }
 }
 
-/// Level lines at the highest confirmed rates.
+/// Draws level lines at the highest confirmed rates.
 fn levels(frame: &Frame, lines: &[Line<'_>]) -> Markup {
     html! {
         @for (line, rate) in lines.iter().filter_map(|line| Some((line, line.highest_per_s?))) {
@@ -177,7 +179,8 @@ fn levels(frame: &Frame, lines: &[Line<'_>]) -> Markup {
     }
 }
 
-/// The figures on level lines; on a phone with the names, as there is no room beside the lines.
+/// Returns the figures on level lines; on a phone with the names, as there is no room next to the
+/// lines.
 fn highest(frame: &Frame, size: Size, lines: &[Line<'_>]) -> Vec<Label> {
     let text = |line: &Line<'_>, rate| match size {
         Size::Wide => format!("{}/s", format::rate(rate)),
@@ -222,7 +225,8 @@ fn mark(frame: &Frame, line: &Line<'_>, point: &CurvePoint, loss_percent: f64) -
     .draw()
 }
 
-/// Every line's name beside its last point; on a phone only of those that have no level line.
+/// Writes every line's name next to its last point; on a phone only the names of lines without a
+/// level line.
 fn names(frame: &Frame, size: Size, lines: &[Line<'_>]) -> Vec<Label> {
     lines
         .iter()
@@ -236,7 +240,7 @@ fn names(frame: &Frame, size: Size, lines: &[Line<'_>]) -> Vec<Label> {
         .collect()
 }
 
-/// The figures behind the chart.
+/// Draws the table of the chart's figures.
 pub(super) fn table(summary: &Summary) -> Markup {
     let limit = summary.limit.iter().map(|limit| ("limit", &limit.curve));
     let all = summary.results.iter().map(|result| (result.server.as_str(), &result.curve));

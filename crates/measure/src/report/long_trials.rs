@@ -8,7 +8,7 @@ use super::plot::{self, Axis, Frame, Size};
 use super::scale::Scale;
 use crate::summary::{LongTrial, LongTrialPoint, Summary};
 
-/// A line beside that of completed exchanges: its class, and what it counts.
+/// Line next to that of completed exchanges: its class, and the count that it shows.
 type Other = (&'static str, fn(&LongTrialPoint) -> u64);
 
 const OTHERS: [Other; 4] = [
@@ -18,12 +18,12 @@ const OTHERS: [Other; 4] = [
     ("unanswered-second", |point| point.unanswered[1]),
 ];
 
-/// Whether there is anything to draw.
+/// Returns true if there is nothing to draw.
 pub(super) fn is_empty(summary: &Summary) -> bool {
     summary.long_trials.is_empty()
 }
 
-/// What the reader must know of the lines.
+/// Explains the lines to the reader.
 pub(super) fn caption(summary: &Summary) -> Markup {
     let has_pool = summary.long_trials.iter().any(|trial| trial.pool_size.is_some());
     html! {
@@ -37,7 +37,7 @@ pub(super) fn caption(summary: &Summary) -> Markup {
     }
 }
 
-/// The names of the lines beside that of completed exchanges, by the protocol's messages.
+/// Returns the names of the lines next to that of completed exchanges, by the protocol's messages.
 fn names(summary: &Summary) -> [String; 4] {
     let messages = summary.plan.protocol.messages();
     let at = |index: usize| messages.get(index).copied().unwrap_or_default();
@@ -49,7 +49,7 @@ fn names(summary: &Summary) -> [String; 4] {
     ]
 }
 
-/// The lines that are not 0 all the time, with their names.
+/// Returns the lines that are not 0 all the time, with their names.
 fn others(summary: &Summary) -> impl Iterator<Item = (Other, String)> {
     let points = || summary.long_trials.iter().flat_map(|trial| &trial.points);
     let is_there: Vec<bool> =
@@ -58,7 +58,7 @@ fn others(summary: &Summary) -> impl Iterator<Item = (Other, String)> {
     all.filter(|(_, is_there)| *is_there).map(|(other, _)| other)
 }
 
-/// Which line is what.
+/// Draws the legend of the lines.
 pub(super) fn legend(summary: &Summary) -> Markup {
     html! {
         p class="legend" {
@@ -67,7 +67,7 @@ pub(super) fn legend(summary: &Summary) -> Markup {
     }
 }
 
-/// Three drawings per trial, in both sizes.
+/// Draws three charts per trial, in both sizes.
 pub(super) fn chart(summary: &Summary) -> Markup {
     html! {
         @for trial in &summary.long_trials {
@@ -81,7 +81,7 @@ pub(super) fn chart(summary: &Summary) -> Markup {
     }
 }
 
-/// `kea (multi-threaded), pool exhausted: 2,300/s offered`.
+/// Names a trial: `kea (multi-threaded), pool exhausted: 2,300/s offered`.
 fn name(trial: &LongTrial) -> String {
     let variant =
         if trial.variant.is_empty() { String::new() } else { format!(" ({})", trial.variant) };
@@ -94,7 +94,7 @@ fn frame(size: Size, trial: &LongTrial, height: f64, most: f64) -> Frame {
         Size::Wide => (960.0, 58.0),
         Size::Narrow => (380.0, 48.0),
     };
-    // Time ends where the trial does, not at the next round figure.
+    // The time axis ends at the end of the trial, not at the next round figure.
     let x = Scale::Linear { max: trial.points.len() as f64 * trial.interval_s };
     let y = Scale::linear(most, 4);
     Frame { width, height, left, right: 16.0, top: 34.0, bottom: 44.0, x, y }
@@ -112,7 +112,8 @@ fn class(trial: &LongTrial, summary: &Summary) -> String {
     plot::series_class(place.unwrap_or(0))
 }
 
-/// A line of what `read` finds, each value at the middle of its interval; without it, no point.
+/// Returns a line of the values that `read` returns, each at the middle of its interval; no point
+/// without a value.
 fn line(
     frame: &Frame,
     trial: &LongTrial,
@@ -125,7 +126,7 @@ fn line(
     trial.points.iter().enumerate().filter_map(at).collect()
 }
 
-/// From when the pool is used up to the end.
+/// Shades the time from when the pool is used up to the end.
 fn shade(frame: &Frame, trial: &LongTrial) -> Markup {
     let c = format::coordinate;
     let from = trial.exhausted_s().map(|s| frame.at_x(s));
@@ -208,7 +209,7 @@ fn memory(size: Size, trial: &LongTrial, summary: &Summary) -> Markup {
     used(size, trial, summary, "server memory, MiB", (most, mib))
 }
 
-/// What the server used over the same seconds; nothing when nobody saw it.
+/// Draws the server's use over the same seconds; nothing when it is unknown.
 fn used(
     size: Size,
     trial: &LongTrial,
@@ -236,7 +237,7 @@ fn count(count: u64) -> String {
     format::whole(count as f64)
 }
 
-/// The figures, one line per trial.
+/// Draws the table of the figures, one line per trial.
 pub(super) fn table(summary: &Summary) -> Markup {
     let names = names(summary);
     html! {
@@ -264,7 +265,7 @@ pub(super) fn table(summary: &Summary) -> Markup {
 fn row(trial: &LongTrial) -> Markup {
     let sum = |of: &dyn Fn(&LongTrialPoint) -> u64| count(trial.points.iter().map(of).sum());
     let first_s = trial.first_s(|point| point.rejected != [0; 2]);
-    // What is neither before nor after is left out: the interval in which the pool runs out.
+    // The interval in which the pool runs out is neither before nor after, and is left out.
     let (before, after) = match trial.exhausted_s() {
         Some(at_s) => {
             let whole = (at_s / trial.interval_s) as usize;

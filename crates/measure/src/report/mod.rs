@@ -1,8 +1,8 @@
-//! The report: one HTML page that needs nothing but itself. Charts are drawn here as inline SVG, flame
-//! graphs as boxes; scripts add tooltips, zoom and search, so the page reads the same where scripts are
-//! off and on paper.
+//! The report: one HTML page without external files. Charts are drawn here as inline SVG, flame
+//! graphs as boxes; scripts add tooltips, zoom and search, so the page reads the same without
+//! scripts and on paper.
 //!
-//! The same summary always gives the same bytes.
+//! Equal summaries always give equal bytes.
 
 mod capacity;
 mod cards;
@@ -42,19 +42,20 @@ pub use page::theme_button;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
-/// What flame graphs need besides.
+/// Script of flame graphs, in addition to the common one.
 const FLAME_SCRIPT: &str = include_str!("flame.js");
-/// Nothing is loaded from anywhere; style and script are in the page.
+/// Content security policy of a page: the browser loads nothing; style and script are in the page.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                       img-src data:; base-uri 'none'; form-action 'none'";
 
-/// What the pages of `godwit lab serve` may do besides: ask the server that they came from.
+/// Content security policy of the pages of `godwit lab serve`, which may also send requests to the
+/// server that they came from.
 const SERVED_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                              img-src data:; connect-src 'self'; base-uri 'none'; form-action 'self'";
 const LIST_SCRIPT: &str = include_str!("list.js");
 const LIVE_SCRIPT: &str = include_str!("live.js");
 
-/// What makes pages differ beside their words.
+/// Scripts and policy of a page, by which pages differ apart from their words.
 struct Look {
     scripts: &'static [&'static str],
     policy: &'static str,
@@ -89,7 +90,7 @@ pub fn render(summary: &Summary) -> String {
     document_with(&Look { scripts, policy: POLICY }, &page::title(summary), "summary", &data, &body)
 }
 
-/// Draws two results side by side, with the reasons against it where there are any.
+/// Draws two results next to each other, with the reasons against the comparison, if any.
 ///
 /// # Panics
 ///
@@ -112,7 +113,7 @@ pub fn render_suite(summary: &SuiteSummary) -> String {
     document(&suite::title(summary), "suite", &data, &suite::body(summary))
 }
 
-/// Draws what the servers of a plan reached over stored runs.
+/// Draws the figures of a plan's servers over stored runs.
 ///
 /// # Panics
 ///
@@ -122,7 +123,7 @@ pub fn render_trend(trend: &Trend) -> String {
     document(&trend::title(trend), "trend", &serde_json::to_string(trend), &trend::body(trend))
 }
 
-/// Draws the list of stored runs for a browser that asks `godwit lab serve`.
+/// Draws the list of stored runs for a browser that requests it from `godwit lab serve`.
 ///
 /// # Panics
 ///
@@ -134,7 +135,7 @@ pub fn render_list(page: &served::ListPage<'_>) -> String {
     document_with(&look, "Stored runs — godwit", "stored", &data, &served::list(page))
 }
 
-/// Draws a run that goes on, for the same.
+/// Draws a run in progress, for a browser that requests it from `godwit lab serve`.
 ///
 /// # Panics
 ///
@@ -157,11 +158,11 @@ pub fn render_capacity(chart: &Chart) -> String {
     document(capacity::TITLE, "capacity", &data, &capacity::body(chart))
 }
 
-/// A whole page around `body`, with style, script, and the data that it was drawn from.
+/// Makes a whole page around `body`, with style, script, and the data that it was drawn from.
 ///
 /// # Panics
 ///
-/// When there is no data: what is drawn can be written as JSON.
+/// When there is no data: all drawn values can be written as JSON.
 #[must_use]
 pub fn document(title: &str, id: &str, data: &serde_json::Result<String>, body: &Markup) -> String {
     document_with(&Look { scripts: &[SCRIPT], policy: POLICY }, title, id, data, body)
@@ -174,7 +175,7 @@ fn document_with(
     data: &serde_json::Result<String>,
     body: &Markup,
 ) -> String {
-    // In a script element only `<` could end or nest anything.
+    // In a script element only `<` could end or nest an element.
     let data = data.as_ref().expect("plain data is JSON").replace('<', "\\u003c");
     html! {
         (DOCTYPE)
@@ -253,7 +254,7 @@ fn charts(summary: &Summary) -> Markup {
     }
 }
 
-/// Processors and memory over the run, as far as they were seen.
+/// Draws processors and memory over the run, as far as they are known.
 fn over_the_run(summary: &Summary) -> Markup {
     html! {
         @if !summary.timeline.is_empty() {

@@ -1,4 +1,4 @@
-//! A page of charts against time, of any quantities: what samples of a run have in common.
+//! A page of charts of any quantities against time, for the samples of a run.
 
 use maud::{Markup, html};
 use serde::Serialize;
@@ -13,28 +13,28 @@ const STRETCHES: usize = 60;
 /// A line in a chart.
 #[derive(Clone, Debug, Serialize)]
 pub struct Series {
-    /// Whose it is.
+    /// Name of the line's subject.
     pub name: String,
     /// Seconds and value, by time.
     pub points: Vec<(f64, f64)>,
 }
 
-/// A quantity over time.
+/// Chart of a quantity over time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Chart {
-    /// A word for the drawing.
+    /// One word that names the drawing.
     pub name: &'static str,
-    /// Above it.
+    /// Heading above the drawing.
     pub heading: &'static str,
-    /// What it shows, in a sentence.
+    /// Description of the chart, one sentence.
     pub caption: &'static str,
-    /// The unit of the upright axis.
+    /// Unit of the vertical axis.
     pub axis: &'static str,
-    /// The lines.
+    /// Lines of the chart.
     pub series: Vec<Series>,
 }
 
-/// Draws the page: `kicker` above its title, `facts` below. The same charts always give the same bytes.
+/// Draws the page: `kicker` above its title, `facts` below. Equal charts always give equal bytes.
 #[must_use]
 pub fn render(kicker: &str, title: &str, facts: &[String], charts: &[Chart]) -> String {
     let end_s = points(charts).fold(0.0_f64, |end_s, point| end_s.max(point.0));
@@ -80,7 +80,7 @@ fn drawing(chart: &Chart, end_s: f64, size: Size) -> Markup {
         Size::Wide => (960.0, 58.0),
         Size::Narrow => (380.0, 44.0),
     };
-    // Time ends where the samples end, not at the next round figure.
+    // The time axis ends at the last sample, not at the next round figure.
     let x = Scale::Linear { max: end_s.max(0.01) };
     let y = Scale::linear(most, 4);
     let frame = Frame { width, height: 230.0, left, right: 16.0, top: 34.0, bottom: 44.0, x, y };
@@ -97,19 +97,19 @@ fn drawing(chart: &Chart, end_s: f64, size: Size) -> Markup {
     frame.svg(size.class(), chart.heading, "x", &content)
 }
 
-/// A value on the upright axis.
+/// Formats a value on the vertical axis.
 fn axis_value(value: f64) -> String {
     if value < 1_000.0 { format::trimmed(value, 3) } else { format::axis_rate(value) }
 }
 
-/// One line, cut so that a pointer finds what all lines were at its place.
+/// Draws one line in stretches, so that a pointer finds the values of all lines at its position.
 fn stretches(chart: &Chart, series: &Series, class: &str, frame: &Frame) -> Markup {
     let len = series.points.len().div_ceil(STRETCHES).max(1);
     let count = series.points.len().div_ceil(len);
     html! {
         @for stretch in 0..count {
             @let first = stretch * len;
-            // Each ends where the next one begins.
+            // Each stretch ends where the next one begins.
             @let end = (first + len + 1).min(series.points.len());
             @let points = &series.points[first..end];
             @let places: Vec<_> = points.iter().map(|p| (frame.at_x(p.0), frame.at_y(p.1))).collect();
@@ -123,7 +123,7 @@ fn stretches(chart: &Chart, series: &Series, class: &str, frame: &Frame) -> Mark
     }
 }
 
-/// What all lines were from one time to another.
+/// Returns the values of all lines from one time to another.
 fn words(chart: &Chart, from_s: f64, to_s: f64) -> String {
     let mut text = format!("{} to {} s", format::trimmed(from_s, 2), format::trimmed(to_s, 2));
     for series in &chart.series {
@@ -140,12 +140,12 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// A value in three significant digits.
+/// Formats a value with three significant digits.
 fn value(value: f64) -> String {
     format::trimmed(format::significant(value, 3), 6)
 }
 
-/// Least, mean and most of each line.
+/// Draws least, mean and largest value of each line.
 fn table(chart: &Chart) -> Markup {
     html! {
         table {

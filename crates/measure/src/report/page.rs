@@ -1,4 +1,4 @@
-//! The parts of the page that are words and large figures.
+//! Parts of the page that are words and large figures.
 
 use maud::{Markup, html};
 
@@ -8,13 +8,13 @@ use crate::record::NETWORK;
 use crate::statistics::RatioInterval;
 use crate::summary::{Ratio, Summary};
 
-/// The window's title.
+/// Returns the title of the browser's window.
 pub(super) fn title(summary: &Summary) -> String {
     let title = if summary.title.is_empty() { "Measurement" } else { &summary.title };
     format!("{title} — godwit")
 }
 
-/// What was measured, when and where, and the switch between light and dark.
+/// Draws the subject, time and machine of the measurement, and the switch between light and dark.
 pub(super) fn head(summary: &Summary) -> Markup {
     let environment = &summary.environment;
     let facts = [
@@ -41,7 +41,7 @@ pub(super) fn head(summary: &Summary) -> Markup {
     }
 }
 
-/// The switch between light and dark, which the script brings to life.
+/// Draws the switch between light and dark, which works with the script only.
 #[must_use]
 pub fn theme_button() -> Markup {
     html! {
@@ -49,16 +49,16 @@ pub fn theme_button() -> Markup {
     }
 }
 
-/// The ratios that the run was made for: the first server of the plan over the second, in each
-/// store where the plan names several.
+/// Returns the ratios that the run was made for: the first server of the plan over the second, in
+/// each store where the plan names several.
 fn main_ratios(summary: &Summary) -> impl Iterator<Item = (&Ratio, RatioInterval)> {
     let is_main = |ratio: &&Ratio| summary.plan.is_main_pair(&ratio.server, &ratio.to);
     let ratios = summary.ratios.iter().filter(is_main);
     ratios.filter_map(|ratio| Some((ratio, ratio.leases_per_s?)))
 }
 
-/// The sentence with the ratio, or what the figures are of where a ratio has no interval; then a card
-/// per server with the plan's headline figure.
+/// Draws the sentence with the ratio, or the subject of the figures if a ratio has no interval;
+/// then a card per server with the plan's headline figure.
 pub(super) fn headline(summary: &Summary) -> Markup {
     let headline = summary.plan.headline;
     let is_rate = headline == Headline::HighestRate;
@@ -105,7 +105,8 @@ pub(super) fn headline(summary: &Summary) -> Markup {
     }
 }
 
-/// How each server that has a curve was run, where that is more than its name: "kea: multi-threaded".
+/// Lists the variant of each server that has a curve, if the variant has a name: "kea:
+/// multi-threaded".
 pub(super) fn variants(summary: &Summary) -> Option<String> {
     let named = summary.results.iter().filter(|result| !result.variant.is_empty());
     let words: Vec<String> =
@@ -113,7 +114,7 @@ pub(super) fn variants(summary: &Summary) -> Option<String> {
     (!words.is_empty()).then(|| words.join("; ") + ".")
 }
 
-/// What the reader must know before believing the figures.
+/// Draws the warnings that the reader must know before believing the figures.
 pub(super) fn warnings(summary: &Summary) -> Markup {
     html! {
         @if !summary.warnings.is_empty() {
@@ -125,7 +126,7 @@ pub(super) fn warnings(summary: &Summary) -> Markup {
     }
 }
 
-/// How it was measured, in plain words with this run's settings.
+/// Describes the method in plain words with this run's settings.
 pub(super) fn method(summary: &Summary) -> Markup {
     let plan = &summary.plan;
     let search = &plan.search;
@@ -173,7 +174,7 @@ pub(super) fn method(summary: &Summary) -> Markup {
     }
 }
 
-/// How servers that are measured side by side take turns.
+/// Describes the turns of servers that are measured in parallel.
 fn turns(plan: &Plan) -> Markup {
     let number = |value: f64| format::trimmed(value, 2);
     html! {
@@ -191,7 +192,7 @@ fn turns(plan: &Plan) -> Markup {
     }
 }
 
-/// What an exchange is and when it is good.
+/// Describes an exchange and the condition for a good one.
 fn exchange(plan: &Plan) -> Markup {
     let (messages, last) = (plan.protocol.messages(), plan.protocol.last_message());
     html! {
@@ -212,10 +213,10 @@ fn exchange(plan: &Plan) -> Markup {
     }
 }
 
-/// How messages leave that leave as frames.
+/// Words for messages that leave as frames.
 const AS_FRAMES: &str = "as frames, past UDP of the kernel, where there is a veth pair";
 
-/// Who asks, or what is asked, in one clause.
+/// Describes the clients or the queries, in one clause.
 fn load(plan: &Plan) -> String {
     let whole = |number: u32| format::whole(f64::from(number));
     if plan.protocol.is_dhcp() {
@@ -246,7 +247,7 @@ fn load(plan: &Plan) -> String {
     }
 }
 
-/// How several runs become one figure.
+/// Describes how several runs become one figure.
 fn runs_method(plan: &Plan) -> Markup {
     html! {
         p {
@@ -279,7 +280,7 @@ fn runs_method(plan: &Plan) -> Markup {
     }
 }
 
-/// Where the raw records are.
+/// Draws the footer with the location of the raw records.
 pub(super) fn foot(summary: &Summary) -> Markup {
     html! {
         footer {

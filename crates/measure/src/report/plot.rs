@@ -1,29 +1,29 @@
-//! What all charts share: the frame with its axes, lines, marks and labels, as inline SVG.
+//! Common parts of all charts: the frame with its axes, lines, marks and labels, as inline SVG.
 //!
 //! Colors, dashes and fonts are classes of the style sheet; series `n` has class `sn`. Each mark
-//! carries its place in the drawing (`data-cx`, `data-cy`) for the crosshair and its words as a
-//! `<title>`, which a browser shows by itself where scripts are off.
+//! has its position in the drawing (`data-cx`, `data-cy`) for the crosshair and its words as a
+//! `<title>`, which a browser shows by itself without scripts.
 
 use maud::{Markup, PreEscaped, html};
 
 use super::format::coordinate as c;
 use super::scale::Scale;
 
-/// How many series differ in color, dash and mark.
+/// Number of series that differ in color, dash and mark.
 pub(super) const SERIES: usize = 12;
-/// Width of a character of a tick's label at most, in the drawing's units.
+/// Largest width of a character of a tick's label, in the drawing's units.
 const TICK_CHARACTER: f64 = 7.5;
-/// The same of a label.
+/// Largest width of a character of a label, in the drawing's units.
 const LABEL_CHARACTER: f64 = 9.0;
-/// The class of the limit responder.
+/// Class of the limit responder.
 pub(super) const LIMIT_CLASS: &str = "limit";
 
-/// The class of series `index`.
+/// Returns the class of series `index`.
 pub(super) fn series_class(index: usize) -> String {
     format!("s{}", index % SERIES)
 }
 
-/// For which width a chart is drawn. Text keeps its size, so a phone gets a drawing of its own.
+/// Width for which a chart is drawn. Text keeps its size, so a phone gets a drawing of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Size {
     Wide,
@@ -41,7 +41,7 @@ impl Size {
     }
 }
 
-/// The area of a drawing that axes enclose, in its own units.
+/// Area of a drawing that axes enclose, in the drawing's units.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     pub(super) width: f64,
@@ -63,23 +63,25 @@ impl Frame {
         self.floor() - self.y.position(value) * (self.floor() - self.top)
     }
 
-    /// The lower end of the area.
+    /// Returns the lower end of the area.
     pub(super) fn floor(&self) -> f64 {
         self.height - self.bottom
     }
 
-    /// The right end of the area.
+    /// Returns the right end of the area.
     pub(super) fn end(&self) -> f64 {
         self.width - self.right
     }
 
-    /// Where the middle of `words` is, nearest to `x`, so that they are not cut off.
+    /// Returns the position of the middle of `words` that is nearest to `x` and does not cut them
+    /// off.
     fn within(&self, x: f64, words: &str) -> f64 {
         let half = words.chars().count() as f64 * TICK_CHARACTER / 2.0;
         x.min(self.width - half).max(half)
     }
 
-    /// The drawing around `content`. `nearest` says how a pointer finds its mark: `xy` or `x`.
+    /// Draws the SVG element around `content`. `nearest` is the way in which a pointer finds its
+    /// mark: `xy` or `x`.
     pub(super) fn svg(&self, class: &str, name: &str, nearest: &str, content: &Markup) -> Markup {
         let view = format!("0 0 {} {}", c(self.width), c(self.height));
         let area =
@@ -93,8 +95,8 @@ impl Frame {
         }
     }
 
-    /// Grid, ticks and titles of both axes. The title of the upright axis lies above it, where it
-    /// can be read without turning one's head.
+    /// Draws grid, ticks and titles of both axes. The title of the vertical axis is above it, where
+    /// it can be horizontal.
     pub(super) fn axes(&self, x: &Axis, y: &Axis) -> Markup {
         html! {
             g class="axis" {
@@ -122,19 +124,19 @@ impl Frame {
     }
 }
 
-/// One axis in words.
+/// Title, ticks and format of one axis.
 pub(super) struct Axis {
     pub(super) title: &'static str,
     pub(super) ticks: usize,
     pub(super) format: fn(f64) -> String,
 }
 
-/// A line through points given in the drawing's units.
+/// Draws a line through points given in the drawing's units.
 pub(super) fn line(class: &str, points: &[(f64, f64)]) -> Markup {
     html! { path class={ "line " (class) } d=(path(points)) {} }
 }
 
-/// The area between a line and the floor.
+/// Draws the area between a line and the floor.
 pub(super) fn area(class: &str, points: &[(f64, f64)], floor: f64) -> Markup {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return html! {} };
     let mut outline = vec![(first.0, floor)];
@@ -143,7 +145,7 @@ pub(super) fn area(class: &str, points: &[(f64, f64)], floor: f64) -> Markup {
     html! { path class={ "area " (class) } d={ (path(&outline)) "Z" } {} }
 }
 
-/// Path data through points; a lone point becomes a dot of the line's width.
+/// Returns path data through points; a single point becomes a dot of the line's width.
 pub(super) fn path(points: &[(f64, f64)]) -> String {
     let mut data = String::new();
     for (index, (x, y)) in points.iter().enumerate() {
@@ -158,7 +160,7 @@ pub(super) fn path(points: &[(f64, f64)]) -> String {
     data
 }
 
-/// The outline of mark number `shape` around the origin: they differ without color.
+/// Returns the outline of mark number `shape` around the origin: outlines differ without color.
 pub(super) fn outline(shape: usize) -> &'static str {
     match shape % SERIES {
         0 => "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0Z",
@@ -176,14 +178,14 @@ pub(super) fn outline(shape: usize) -> &'static str {
     }
 }
 
-/// A mark that a pointer can find.
+/// Mark that a pointer can find.
 pub(super) struct Mark<'a> {
     pub(super) class: &'a str,
     pub(super) shape: usize,
     pub(super) at: (f64, f64),
     /// `data-*` attributes: name and value.
     pub(super) data: &'a [(&'static str, String)],
-    /// The words of the tooltip, one line each.
+    /// Words of the tooltip, one line each.
     pub(super) title: String,
 }
 
@@ -205,7 +207,7 @@ impl Mark<'_> {
     }
 }
 
-/// A stretch of a line that a pointer finds by its place on the time axis.
+/// Draws a stretch of a line that a pointer finds by its position on the time axis.
 pub(super) fn stretch(
     class: &str,
     points: &[(f64, f64)],
@@ -231,24 +233,24 @@ pub(super) fn stretch(
     ))
 }
 
-/// Text for an attribute or an element.
+/// Escapes text for an attribute or an element.
 fn escaped(text: &str) -> String {
     html! { (text) }.into_string()
 }
 
-/// The room that `name` takes as a label at most, in the drawing's units.
+/// Returns the largest width of `name` as a label, in the drawing's units.
 pub(super) fn name_width(name: &str) -> f64 {
     name.chars().count() as f64 * LABEL_CHARACTER
 }
 
-/// A label at a line's end.
+/// Label at a line's end.
 pub(super) struct Label {
     pub(super) class: String,
     pub(super) text: String,
     pub(super) at: (f64, f64),
 }
 
-/// Labels moved apart downwards and upwards until none lies on another, `gap` apart, between
+/// Draws labels, moved apart downwards and upwards until none covers another, `gap` apart, between
 /// `top` and `floor`.
 pub(super) fn labels(mut labels: Vec<Label>, gap: f64, top: f64, floor: f64) -> Markup {
     labels.sort_by(|a, b| a.at.1.total_cmp(&b.at.1));

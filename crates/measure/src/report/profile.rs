@@ -1,5 +1,5 @@
-//! Where servers' time goes: a flame graph for each profile, of which the script shows one at a time,
-//! and the functions and objects with the largest shares, step beside step.
+//! Profiles of servers: a flame graph for each profile, of which the script shows one at a time,
+//! and the functions and objects with the largest shares, step next to step.
 
 use maud::{Markup, html};
 
@@ -7,14 +7,14 @@ use super::{flame, format};
 use crate::profile::{Profile, Share, top_functions, top_objects};
 use crate::summary::{ServerProfile, Summary};
 
-/// Functions in a table.
+/// Number of functions in a table.
 const FUNCTIONS: usize = 15;
-/// Objects in a table.
+/// Number of objects in a table.
 const OBJECTS: usize = 8;
-/// Lost samples are worth a word of their own from this share on.
+/// Share of lost samples from which the page warns.
 const MANY_LOST: f64 = 0.1;
 
-/// The whole figure; nothing without profiles.
+/// Draws the whole figure; nothing without profiles.
 pub(super) fn figure(summary: &Summary) -> Markup {
     let profiles = &summary.profiles;
     html! {
@@ -51,7 +51,7 @@ fn legend() -> Markup {
     }
 }
 
-/// "echo at 21,000/s".
+/// Names a profile: "echo at 21,000/s".
 fn name(of: &ServerProfile) -> String {
     format!("{} at {}/s", of.server, format::rate(of.offered_per_s))
 }
@@ -87,7 +87,7 @@ fn facts(profile: &Profile) -> String {
     )
 }
 
-/// What a reader must know before believing it.
+/// Returns the doubts that a reader must know before believing the profile.
 fn doubts(profile: &Profile) -> Option<String> {
     let mut doubts = Vec::new();
     if profile.samples == 0 {
@@ -105,7 +105,7 @@ fn doubts(profile: &Profile) -> Option<String> {
     (!doubts.is_empty()).then(|| doubts.join(" "))
 }
 
-/// The tables of one server, with a column for each of its profiles.
+/// Draws the tables of one server, with a column for each of its profiles.
 fn tables(profiles: &[ServerProfile]) -> Markup {
     let of = |top: fn(&crate::profile::Stacks) -> Vec<Share>| -> Vec<Vec<Share>> {
         profiles.iter().map(|of| top(&of.profile.stacks)).collect()
@@ -152,7 +152,7 @@ fn tables(profiles: &[ServerProfile]) -> Markup {
     }
 }
 
-/// The largest of all profiles, by the largest share that each has in any.
+/// Returns the largest rows of all profiles, by the largest share that each has in any.
 fn rows(profiles: &[Vec<Share>], count: usize) -> Vec<&Share> {
     let mut rows: Vec<&Share> = Vec::new();
     for share in profiles.iter().flatten().filter(|share| share.own > 0.0) {

@@ -1,5 +1,5 @@
-//! Where messages waited: for each line of a plan about queues, the receive buffers and queueing
-//! disciplines that really were there, with what they dropped at the highest rate and beyond it.
+//! Queues in which messages waited: for each line of a plan about queues, the receive buffers and
+//! queueing disciplines that really existed, with their drops at the highest rate and beyond it.
 
 use maud::{Markup, html};
 
@@ -8,7 +8,7 @@ use super::tables::server_drops;
 use crate::record::{Purpose, Qdisc, Queues};
 use crate::summary::{Summary, TrialRow};
 
-/// The rows that tell of a line: its best confirmed trial, then the points of its load curve.
+/// Returns the rows for a line: its best confirmed trial, then the points of its load curve.
 fn rows<'s>(summary: &'s Summary, server: &str, variant: &str) -> Vec<&'s TrialRow> {
     let of_it = || {
         summary.trials.iter().filter(|row| {
@@ -24,7 +24,7 @@ fn rows<'s>(summary: &'s Summary, server: &str, variant: &str) -> Vec<&'s TrialR
     best.into_iter().chain(points).collect()
 }
 
-/// The section; nothing in plans that are not about queues.
+/// Draws the section; nothing in plans that are not about queues.
 pub(super) fn section(summary: &Summary) -> Markup {
     html! {
         @if summary.trials.iter().any(|row| row.queues.is_some()) {
@@ -94,7 +94,7 @@ fn line(row: &TrialRow) -> Markup {
     }
 }
 
-/// `208 KiB`, or both ends where sockets differ or changed.
+/// Formats the buffer's size: `208 KiB`, or both ends where sockets differ or changed.
 fn buffer(queues: &Queues) -> String {
     let (least, most) = (queues.receive_buffer_least_bytes, queues.receive_buffer_most_bytes);
     let range = if least == most {
@@ -105,7 +105,7 @@ fn buffer(queues: &Queues) -> String {
     format::known((queues.sockets > 0).then_some(range), |range| range)
 }
 
-/// `64 KiB`, `16 MiB`.
+/// Formats a size: `64 KiB`, `16 MiB`.
 fn memory(bytes: u64) -> String {
     const MIB: u64 = 1 << 20;
     if bytes < MIB {

@@ -10,16 +10,16 @@ use crate::summary::{Ratio, Summary};
 
 /// One line of the chart.
 pub(super) struct Row {
-    /// Which ratio, e.g. `godwit ÷ kea`.
+    /// Name of the ratio, e.g. `godwit ÷ kea`.
     pub(super) name: String,
-    /// Of what.
+    /// Quantity of the ratio.
     pub(super) what: String,
-    /// Above the line.
+    /// Server above the line.
     pub(super) server: String,
-    /// Below it.
+    /// Server below the line.
     pub(super) to: String,
     pub(super) interval: RatioInterval,
-    /// `at least `, `at most ` or nothing.
+    /// Bound of the ratio: `at least `, `at most ` or empty.
     pub(super) bound: &'static str,
     pub(super) class: String,
 }
@@ -47,7 +47,7 @@ fn rows(summary: &Summary) -> Vec<Row> {
             }
         }
     }
-    // What the run was made for comes first.
+    // The main ratios of the run come first.
     let is_planned = |name: &String| summary.plan.servers.contains(name);
     rows.sort_by_key(|row| {
         let is_main = summary.plan.is_main_pair(&row.server, &row.to);
@@ -56,7 +56,7 @@ fn rows(summary: &Summary) -> Vec<Row> {
     rows
 }
 
-/// The word before a ratio of which one side is open; both open say nothing.
+/// Returns the words before a ratio with one open side; empty when both are open.
 pub(super) const fn bound(is_at_least: bool, is_at_most: bool) -> &'static str {
     match (is_at_least, is_at_most) {
         (true, false) => "at least ",
@@ -65,12 +65,12 @@ pub(super) const fn bound(is_at_least: bool, is_at_most: bool) -> &'static str {
     }
 }
 
-/// Whether there is anything to draw.
+/// Returns true if there is nothing to draw.
 pub(super) fn is_empty(summary: &Summary) -> bool {
     rows(summary).is_empty()
 }
 
-/// `12.6×`, with the words "at least" or "at most" where one side is open.
+/// Formats a ratio: `12.6×`, with the words "at least" or "at most" where one side is open.
 pub(super) fn times(ratio: &Ratio, interval: &RatioInterval) -> String {
     times_bound(bound(ratio.is_at_least, ratio.is_at_most), interval)
 }
@@ -79,7 +79,7 @@ pub(super) fn times_bound(bound: &str, interval: &RatioInterval) -> String {
     format!("{bound}{}×", format::ratio_within(interval.ratio, interval.ends()))
 }
 
-/// `11.9 to 13.4`, or that there is none.
+/// Formats an interval: `11.9 to 13.4`, or that there is none.
 pub(super) fn range(interval: &RatioInterval) -> String {
     match interval.ends() {
         Some(ends) => format::ratio_ends(interval.ratio, ends),
@@ -87,28 +87,28 @@ pub(super) fn range(interval: &RatioInterval) -> String {
     }
 }
 
-/// The chart in both sizes.
+/// Draws the chart in both sizes.
 pub(super) fn chart(summary: &Summary) -> Markup {
     chart_of(&rows(summary), summary.noise)
 }
 
-/// A chart of any ratios around the band that `noise` leaves open.
+/// Draws a chart of any ratios around the band that `noise` leaves open.
 pub(super) fn chart_of(rows: &[Row], noise: Option<NoiseFloor>) -> Markup {
     html! {
         @for size in Size::BOTH { (drawing(size, rows, noise)) }
     }
 }
 
-/// Width of a character of a row's figure at most, in the drawing's units.
+/// Largest width of a character of a row's figure, in the drawing's units.
 const FIGURE_CHARACTER: f64 = 7.2;
 /// Width of the narrow drawing.
 const NARROW: f64 = 380.0;
 
-/// How the words of all rows are set.
+/// Layout of the words of all rows.
 #[derive(Clone, Copy)]
 struct Setting {
     size: Size,
-    /// Beside what it is of, or on one line, a name has no room.
+    /// True if a name has no room next to its quantity, or on one line.
     is_long: bool,
     left: f64,
     right: f64,
@@ -139,7 +139,8 @@ impl Setting {
         }
     }
 
-    /// How far below the middle of a row its interval is: on a phone the words stand above it.
+    /// Returns the distance of a row's interval below the middle of the row: on a phone the words
+    /// are above it.
     const fn lift(self) -> f64 {
         match (self.size, self.is_long) {
             (Size::Wide, _) => 0.0,
@@ -149,7 +150,7 @@ impl Setting {
     }
 }
 
-/// `12.6×  (11.9 to 13.4)`.
+/// Formats a row's figure: `12.6×  (11.9 to 13.4)`.
 fn figure(row: &Row) -> String {
     format!("{}  ({})", times_bound(row.bound, &row.interval), range(&row.interval))
 }
@@ -161,7 +162,8 @@ fn drawing(size: Size, rows: &[Row], noise: Option<NoiseFloor>) -> Markup {
         Size::Wide => (960.0, 12.0),
         Size::Narrow => (NARROW, 26.0),
     };
-    // Wide intervals of few pairs would squeeze the rest: they run off the axis instead.
+    // Wide intervals of few pairs would squeeze the rest: they are cut at the end of the axis
+    // instead.
     let reach = |interval: &RatioInterval| {
         let most = interval.ratio.max(1.0 / interval.ratio).powf(1.6).max(2.0);
         (interval.low.max(interval.ratio / most), interval.high.min(interval.ratio * most))
@@ -192,7 +194,7 @@ fn drawing(size: Size, rows: &[Row], noise: Option<NoiseFloor>) -> Markup {
     frame.svg(size.class(), "Ratios between servers with 95 % intervals", "xy", &content)
 }
 
-/// The line of equality and the band of noise around it, `reach` above and below a row.
+/// Draws the line of equality and the band of noise around it, `reach` above and below a row.
 fn equal(frame: &Frame, noise: Option<NoiseFloor>, y: f64, reach: f64) -> Markup {
     let c = format::coordinate;
     let (top, bottom) = (c(y - reach), c(y + reach));
@@ -208,7 +210,7 @@ fn equal(frame: &Frame, noise: Option<NoiseFloor>, y: f64, reach: f64) -> Markup
     }
 }
 
-/// The words of a row whose interval is at `y`.
+/// Draws the words of a row whose interval is at `y`.
 fn words(frame: &Frame, setting: Setting, row: &Row, y: f64) -> Markup {
     let c = format::coordinate;
     let Row { name, what, server, to, .. } = row;
@@ -279,12 +281,12 @@ fn line(frame: &Frame, setting: Setting, row: &Row, y: f64) -> Markup {
     }
 }
 
-/// The figures behind the chart.
+/// Draws the table of the chart's figures.
 pub(super) fn table(summary: &Summary) -> Markup {
     table_of(&rows(summary))
 }
 
-/// The figures behind a chart of any ratios.
+/// Draws the table of the figures of any ratios.
 pub(super) fn table_of(rows: &[Row]) -> Markup {
     html! {
         table {

@@ -1,4 +1,4 @@
-//! What clients saw while a database was ended and started again, moment by moment.
+//! Exchanges of clients while a database was ended and started again, interval by interval.
 
 use maud::{Markup, html};
 
@@ -8,12 +8,12 @@ use super::scale::Scale;
 use crate::record::Purpose;
 use crate::summary::{RestartResult, Summary};
 
-/// Whether there is anything to draw.
+/// Returns true if there is nothing to draw.
 pub(super) fn is_empty(summary: &Summary) -> bool {
     summary.restarts.is_empty()
 }
 
-/// One drawing per trial, in both sizes.
+/// Draws one chart per trial, in both sizes.
 pub(super) fn chart(summary: &Summary) -> Markup {
     html! {
         @for restart in &summary.restarts {
@@ -23,7 +23,7 @@ pub(super) fn chart(summary: &Summary) -> Markup {
     }
 }
 
-/// `godwit-mysql: database killed`.
+/// Names a restart: `godwit-mysql: database killed`.
 fn name(restart: &RestartResult) -> String {
     let variant =
         if restart.variant.is_empty() { String::new() } else { format!(" ({})", restart.variant) };
@@ -99,12 +99,12 @@ fn first_lease(restart: &RestartResult) -> String {
     restart.first_lease_s.map_or_else(|| "never".to_owned(), short)
 }
 
-/// Seconds to a hundredth.
+/// Formats seconds to a hundredth.
 fn short(seconds: f64) -> String {
     format!("{} s", format::trimmed(seconds, 2))
 }
 
-/// The figures, one line per trial.
+/// Draws the table of the figures, one line per trial.
 pub(super) fn table(summary: &Summary) -> Markup {
     html! {
         table {

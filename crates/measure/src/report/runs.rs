@@ -1,5 +1,5 @@
-//! Every run of every server, as its share of the server's mean: which values the mean is made of,
-//! which were dropped, and how far they lie apart.
+//! Runs of every server, each as its share of the server's mean: values that the mean is made of,
+//! dropped values, and their spread.
 
 use maud::{Markup, html};
 
@@ -9,10 +9,10 @@ use super::scale::Scale;
 use crate::statistics::MeanInterval;
 use crate::summary::{RunFigure, RunState, Summary};
 
-/// The axis goes this much further than what makes the means, as a share of its span. Runs that were
-/// dropped from further out are drawn at its end, with their figure in words.
+/// Margin of the axis beyond the values of the means, as a share of their span. Dropped runs that
+/// are farther out are drawn at the end of the axis, with their figure in words.
 const MARGIN: f64 = 0.35;
-/// The least that is drawn on both sides of the mean, percent.
+/// Least reach of the axis on both sides of the mean, in percent.
 const LEAST_REACH: f64 = 4.0;
 const TICKS: usize = 6;
 
@@ -24,7 +24,7 @@ struct Row<'s> {
     runs: &'s [RunFigure],
     mean: MeanInterval,
     is_at_least: bool,
-    /// What is counted: `leases` or `answers`.
+    /// Noun of the counted results: `leases` or `answers`.
     yields: &'static str,
 }
 
@@ -33,7 +33,7 @@ impl Row<'_> {
         rate / self.mean.mean * 100.0
     }
 
-    /// `≥ 41,400`, the mean.
+    /// Formats the mean: `≥ 41,400`.
     fn figure(&self) -> String {
         let bound = if self.is_at_least { "≥ " } else { "" };
         format!("{bound}{}", format::rate(self.mean.mean))
@@ -70,12 +70,12 @@ fn rows(summary: &Summary) -> Vec<Row<'_>> {
     rows
 }
 
-/// Whether there is anything to draw.
+/// Returns true if there is nothing to draw.
 pub(super) fn is_empty(summary: &Summary) -> bool {
     rows(summary).is_empty()
 }
 
-/// `39,900 to 42,800`, or that there is no interval.
+/// Formats the interval: `39,900 to 42,800`, or that there is no interval.
 pub(super) fn range(mean: &MeanInterval) -> String {
     if mean.has_interval() {
         format!("{} to {}", format::rate(mean.low), format::rate(mean.high))
@@ -84,13 +84,13 @@ pub(super) fn range(mean: &MeanInterval) -> String {
     }
 }
 
-/// `mean of 7 of 9 runs`: those in the mean, of those that the plan asked for.
+/// Formats `mean of 7 of 9 runs`: the runs in the mean, and the runs in the plan.
 pub(super) fn share(mean: &MeanInterval, planned: u32) -> String {
     let what = if mean.has_interval() { "mean" } else { "lower median" };
     format!("{what} of {} of {planned} runs", mean.kept())
 }
 
-/// The chart in both sizes, with the values below it.
+/// Draws the chart in both sizes, with the values below it.
 pub(super) fn chart(summary: &Summary) -> Markup {
     let rows = rows(summary);
     html! {
@@ -136,7 +136,7 @@ fn drawing(size: Size, rows: &[Row<'_>]) -> Markup {
     frame.svg(size.class(), "Every run as a share of its server's mean", "xy", &content)
 }
 
-/// One server: its interval as a band with the mean in it, its runs from top to bottom.
+/// Draws one server: its interval as a band with the mean in it, its runs from top to bottom.
 fn strip(frame: &Frame, size: Size, row: &Row<'_>, top: f64, height: f64) -> Markup {
     let c = format::coordinate;
     let words = if size == Size::Wide { 0.0 } else { 44.0 };
@@ -180,7 +180,7 @@ fn dot(frame: &Frame, row: &Row<'_>, run: &RunFigure, y: f64) -> Markup {
     let rate = run.counts_as.unwrap_or(0.0);
     let x = frame.at_x(row.percent(rate));
     let off = match frame.x.range() {
-        // Beside the line that says "at least".
+        // Next to the line for "at least".
         (low, _) if row.percent(rate) < low && run.state == RunState::AtLeast => {
             Some(("start", 19.0))
         }
@@ -226,7 +226,7 @@ fn dot(frame: &Frame, row: &Row<'_>, run: &RunFigure, y: f64) -> Markup {
     }
 }
 
-/// The values themselves, a line per server.
+/// Draws the values, a line per server.
 fn values(summary: &Summary, rows: &[Row<'_>]) -> Markup {
     let planned = summary.plan.runs.count;
     html! {
@@ -276,7 +276,7 @@ fn value(run: Option<&RunFigure>) -> Markup {
     }
 }
 
-/// Every run with how it went.
+/// Draws the table of every run with its result.
 pub(super) fn table(summary: &Summary) -> Markup {
     let optional = |rate: Option<f64>| rate.map(format::whole).unwrap_or_default();
     html! {

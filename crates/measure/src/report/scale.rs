@@ -1,25 +1,25 @@
-//! From values to coordinates, and where the ticks go.
+//! Scales: conversion of values to coordinates, and the positions of ticks.
 
-/// An axis.
+/// Scale of an axis.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Scale {
-    /// From 0 to this value.
+    /// Linear scale from 0 to this value.
     Linear { max: f64 },
-    /// From the first to the second.
+    /// Linear scale from the first to the second.
     Between { min: f64, max: f64 },
-    /// From the first to the second, both above 0.
+    /// Logarithmic scale from the first to the second, both above 0.
     Log { min: f64, max: f64 },
 }
 
 impl Scale {
-    /// A linear axis that holds `max`, ended by a tick of about `ticks`.
+    /// Returns a linear axis that contains `max`, ended by a tick of about `ticks`.
     pub(super) fn linear(max: f64, ticks: usize) -> Self {
         let max = if max.is_finite() && max > 0.0 { max } else { 1.0 };
         let step = nice_step(max / ticks.max(1) as f64);
         Self::Linear { max: (max / step - 1e-9).ceil().max(1.0) * step }
     }
 
-    /// A linear axis that holds both, ended by ticks of about `ticks`.
+    /// Returns a linear axis that contains both, ended by ticks of about `ticks`.
     pub(super) fn between(min: f64, max: f64, ticks: usize) -> Self {
         let step = nice_step((max - min) / ticks.max(1) as f64);
         Self::Between {
@@ -28,7 +28,7 @@ impl Scale {
         }
     }
 
-    /// A logarithmic axis that holds both, ended at 1, 2 or 5 times a power of ten.
+    /// Returns a logarithmic axis that contains both, ended at 1, 2 or 5 times a power of ten.
     pub(super) fn log(min: f64, max: f64) -> Self {
         let min = if min.is_finite() && min > 0.0 { min } else { 1.0 };
         let max = if max.is_finite() && max > min { max } else { min * 10.0 };
@@ -37,7 +37,7 @@ impl Scale {
         Self::Log { min: low.unwrap_or(min), max: high.unwrap_or(max) }
     }
 
-    /// Both ends.
+    /// Returns both ends.
     pub(super) const fn range(self) -> (f64, f64) {
         match self {
             Self::Linear { max } => (0.0, max),
@@ -45,7 +45,7 @@ impl Scale {
         }
     }
 
-    /// Position of `value` from 0 to 1, held within the axis.
+    /// Returns the position of `value` from 0 to 1, kept within the axis.
     pub(super) fn position(self, value: f64) -> f64 {
         let position = match self {
             Self::Linear { max } => value / max,
@@ -55,7 +55,7 @@ impl Scale {
         position.clamp(0.0, 1.0)
     }
 
-    /// About `count` values to put ticks at, ascending.
+    /// Returns about `count` values for ticks, ascending.
     pub(super) fn ticks(self, count: usize) -> Vec<f64> {
         match self {
             Self::Linear { max } => {
@@ -81,7 +81,7 @@ impl Scale {
     }
 }
 
-/// The smallest of 1, 2, 2.5, 5 times a power of ten that is at least `least`.
+/// Returns the smallest of 1, 2, 2.5, 5 times a power of ten that is at least `least`.
 fn nice_step(least: f64) -> f64 {
     let power = 10_f64.powf(least.log10().floor());
     [1.0, 2.0, 2.5, 5.0, 10.0]
@@ -91,9 +91,9 @@ fn nice_step(least: f64) -> f64 {
         .unwrap_or(10.0 * power)
 }
 
-/// 1, 2 and 5 times the powers of ten from `min` to `max`.
+/// Returns 1, 2 and 5 times the powers of ten from `min` to `max`.
 fn marks(min: f64, max: f64) -> Vec<f64> {
-    // Beyond these powers values are not measurements, and the ticks would never end.
+    // Values beyond these powers are not measurements, and the ticks would never end.
     let first = (min.log10().floor() as i32).max(-30);
     let last = (max.log10().ceil() as i32).min(30);
     (first..=last)

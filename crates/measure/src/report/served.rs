@@ -1,5 +1,5 @@
-//! Pages that `godwit lab serve` makes: the list of stored runs, and a run that goes on. Unlike a report
-//! they ask the server that they came from, and only that.
+//! Pages of `godwit lab serve`: the list of stored runs, and a run in progress. Unlike a report
+//! they send requests to the server that they came from, and only to it.
 
 use maud::{Markup, html};
 
@@ -7,40 +7,40 @@ use super::{charts, format, page, tables};
 use crate::stored::{RunKind, StoredFigure, StoredRun, StoredRuns, StoredState};
 use crate::summary::Summary;
 
-/// Lines of what a run told that are shown.
+/// Number of a run's progress lines on the page.
 const LINES: usize = 12;
 
-/// The list.
+/// Data of the page with the list of stored runs.
 #[derive(Clone, Debug)]
 pub struct ListPage<'a> {
-    /// The folder that is shown, for people.
+    /// Folder whose runs are listed, for people.
     pub results: &'a str,
-    /// What the runs were filtered by.
+    /// Query that the runs were filtered by.
     pub query: &'a str,
-    /// What a form must bring back to be believed.
+    /// Token that a form must send back to be accepted.
     pub token: &'a str,
-    /// The runs.
+    /// Runs of the list.
     pub found: &'a StoredRuns,
 }
 
-/// A run that goes on.
+/// Data of the page of a run in progress.
 #[derive(Clone, Debug)]
 pub struct LivePage<'a> {
-    /// What it is called by.
+    /// Identifier of the run.
     pub id: &'a str,
-    /// What it amounts to so far.
+    /// Summary of the run so far.
     pub summary: &'a Summary,
-    /// Trials that are over.
+    /// Number of finished trials.
     pub trials: usize,
-    /// What it told so far: seconds and words.
+    /// Progress lines of the run so far: seconds and words.
     pub told: &'a [(f64, String)],
-    /// What it is doing; empty when it has not told.
+    /// Current activity of the run; empty when it has reported none.
     pub now: &'a str,
-    /// Whether it goes on.
+    /// True if the run is still in progress.
     pub is_running: bool,
 }
 
-/// `text` for a query or a path of a URL; slashes stay.
+/// Encodes `text` for a query or a path of a URL; slashes stay.
 #[must_use]
 pub fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
@@ -54,13 +54,13 @@ pub fn encoded(text: &str) -> String {
     encoded
 }
 
-/// Where the server shows the report of a run.
+/// Returns the path under which the server shows the report of a run.
 #[must_use]
 pub fn report_of(id: &str) -> String {
     format!("/results/{}/report.html", encoded(id))
 }
 
-/// All of the list.
+/// Draws the whole page with the list.
 pub(super) fn list(list: &ListPage<'_>) -> Markup {
     let count = list.found.runs.len();
     html! {
@@ -147,7 +147,7 @@ fn row(run: &StoredRun, token: &str) -> Markup {
     }
 }
 
-/// What a run is called in a list: its plan's title, or where that is not known its folder.
+/// Returns the name of a run in a list: its plan's title, or its folder if the title is unknown.
 fn name(run: &StoredRun) -> &str {
     if run.title.is_empty() { &run.id } else { &run.title }
 }
@@ -196,7 +196,7 @@ fn actions(run: &StoredRun, has_figures: bool, token: &str) -> Markup {
     }
 }
 
-/// A run that goes on: what it does, and the charts of its report so far.
+/// Draws a run in progress: its activity, and the charts of its report so far.
 pub(super) fn live(live: &LivePage<'_>) -> Markup {
     let LivePage { id, summary, trials, told, now, is_running } = live;
     html! {
@@ -227,7 +227,7 @@ pub(super) fn live(live: &LivePage<'_>) -> Markup {
     }
 }
 
-/// A line of what a run told.
+/// Formats a progress line of a run.
 #[must_use]
 pub fn words_at(at_s: f64, words: &str) -> String {
     format!("[{at_s:>3.0} s] {words}")

@@ -1,16 +1,16 @@
-//! The front page of a suite: figures against targets, then what each plan found.
+//! The front page of a suite: figures against targets, then the results of each plan.
 
 use maud::{Markup, html};
 
 use super::{format, page, plot};
 use crate::suite::{PartResult, RowResult, SuiteSummary, Verdict};
 
-/// The window's title.
+/// Returns the title of the browser's window.
 pub(super) fn title(summary: &SuiteSummary) -> String {
     format!("{} — godwit", summary.title)
 }
 
-/// All of the page.
+/// Draws the whole page.
 pub(super) fn body(summary: &SuiteSummary) -> Markup {
     let met =
         |wanted: &[Verdict]| summary.rows.iter().filter(|r| wanted.contains(&r.verdict)).count();
@@ -86,7 +86,7 @@ const fn is_short(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Missed | Verdict::MissedByFigure)
 }
 
-/// What one plan found, in bars: the limit among them.
+/// Draws the results of one plan as bars, with the limit.
 fn plan(part: &PartResult) -> Markup {
     let most = part.lines.iter().filter_map(|line| line.leases_per_s).fold(0.0, f64::max);
     html! {
@@ -129,7 +129,7 @@ fn plan(part: &PartResult) -> Markup {
     }
 }
 
-/// A bar as long as `value` is of `most`.
+/// Draws a bar whose length is the share of `value` in `most`.
 fn bar(value: f64, most: f64) -> Markup {
     let width = format::coordinate(if most > 0.0 { value / most * 240.0 } else { 0.0 });
     html! {

@@ -1,5 +1,6 @@
-//! What was answered against how busy the server's processors were: a mark per trial. A server that
-//! gains nothing from more load draws a cluster of marks; a straight line up to 100 % is the ideal.
+//! Answered rates against the load of the server's processors: a mark per trial. The marks of a
+//! server that gains nothing from more load form a cluster; a straight line up to 100 % is the
+//! ideal.
 
 use maud::{Markup, html};
 
@@ -12,7 +13,7 @@ use super::tables::server_drops;
 use crate::plan::{GIGABIT_BYTES_PER_S, Protocol, QUERY_FRAME_BYTES, WIRE_BYTES, mbit_per_s};
 use crate::summary::{Summary, TrialRow};
 
-/// One server's trials, by the rate that was offered.
+/// Trials of one server, by offered rate.
 struct Series<'s> {
     name: &'s str,
     class: String,
@@ -20,7 +21,7 @@ struct Series<'s> {
     rows: Vec<&'s TrialRow>,
 }
 
-/// The trials of every server, the steps of its ramp among them.
+/// Returns the trials of every server, with the steps of its ramp.
 fn series(summary: &Summary) -> Vec<Series<'_>> {
     let all = summary.results.iter().enumerate().map(|(index, result)| {
         let is_drawn = |row: &&TrialRow| {
@@ -37,7 +38,7 @@ fn series(summary: &Summary) -> Vec<Series<'_>> {
     all.filter(|series| !series.rows.is_empty()).collect()
 }
 
-/// Whether there is anything to draw.
+/// Returns true if there is nothing to draw.
 pub(super) fn is_empty(summary: &Summary) -> bool {
     summary.plan.protocol.is_dhcp() || series(summary).is_empty()
 }
@@ -53,7 +54,7 @@ fn frame(size: Size, series: &[Series<'_>]) -> Frame {
     Frame { width, height, left, right, top: 34.0, bottom: 44.0, x: Scale::linear(100.0, 5), y }
 }
 
-/// The chart in both sizes.
+/// Draws the chart in both sizes.
 pub(super) fn chart(summary: &Summary) -> Markup {
     let series = series(summary);
     html! {
@@ -82,19 +83,20 @@ fn drawing(frame: &Frame, size: Size, series: &[Series<'_>], summary: &Summary) 
     frame.svg(size.class(), "Answers against the load of the server's processors", "xy", &content)
 }
 
-/// The load of a trial that is drawn, 0 to 1.
+/// Returns the processor load of a trial that is drawn, 0 to 1.
 fn load(row: &TrialRow) -> f64 {
     row.server_load.unwrap_or_default()
 }
 
-/// Level lines at what Gigabit Ethernet carries: queries one way, answers as large as those that were
-/// seen the other way. Where they are above the chart they are not what bounds a rate.
+/// Draws level lines at the capacity of Gigabit Ethernet: queries in one direction, answers as
+/// large as the observed ones in the other direction. Lines above the chart do not limit a rate.
 fn ceilings(frame: &Frame, summary: &Summary) -> Markup {
     let answers = summary.trials.iter().filter_map(|row| {
         let sent = row.kernel?.server.sent;
         (sent.packets > 0).then(|| sent.bytes as f64 / sent.packets as f64)
     });
-    // On loopback both ways are counted together, and without their headers; of groups only one has some.
+    // On loopback both directions are counted together, and without their headers; of a group only
+    // one datagram has headers.
     let is_known = summary.environment.topology == "veth" && !summary.plan.dns.segmentation;
     let largest = answers.fold(0.0, f64::max);
     let answers = (is_known && largest > 0.0).then_some(("answers", largest));
@@ -117,7 +119,7 @@ fn place(frame: &Frame, row: &TrialRow) -> (f64, f64) {
     (frame.at_x(load(row) * 100.0), frame.at_y(row.achieved_per_s))
 }
 
-/// The rate that was offered, in both units where it is DNS.
+/// Formats the offered rate, in both units for DNS.
 fn offered(row: &TrialRow, protocol: Protocol) -> String {
     let rate = format::whole(row.offered_per_s);
     if protocol.is_dhcp() {
@@ -174,7 +176,7 @@ fn names(frame: &Frame, series: &[Series<'_>]) -> Markup {
     plot::labels(labels, 15.0, 8.0, frame.floor() - 6.0)
 }
 
-/// The figures behind the chart.
+/// Draws the table of the chart's figures.
 pub(super) fn table(summary: &Summary) -> Markup {
     let protocol = summary.plan.protocol;
     html! {
@@ -219,7 +221,7 @@ mod tests {
     use crate::record::{Purpose, SideCounts, TrafficCounts};
     use crate::summary::{KernelCounts, Note, ServerResult};
 
-    /// A trial at a rate that is all answered, with answers of 113 octets.
+    /// Makes a trial at a rate that is all answered, with answers of 113 bytes.
     fn summary(rate: f64) -> Summary {
         let sent = TrafficCounts { packets: 10, bytes: 1_130, ..TrafficCounts::default() };
         let server = SideCounts { sent, ..SideCounts::default() };

@@ -6,7 +6,7 @@ use super::format;
 use crate::record::{LIMIT_SERVER, VoidReason};
 use crate::summary::{Summary, TrialRow};
 
-/// Every trial in the order of the run; void ones stand out and say why.
+/// Draws every trial in the order of the run; void ones are highlighted, with their reasons.
 pub(super) fn trials(summary: &Summary) -> Markup {
     let voids = summary.trials.iter().filter(|row| !row.void.is_empty()).count();
     html! {
@@ -80,12 +80,12 @@ fn trial(row: &TrialRow) -> Markup {
     }
 }
 
-/// Datagrams dropped at the server's sockets.
+/// Formats the datagrams dropped at the server's sockets.
 pub(super) fn server_drops(row: &TrialRow) -> String {
     format::known(row.server_socket_drops, |drops| format::whole(drops as f64))
 }
 
-/// Why trials were void, per server.
+/// Draws the reasons why trials were void, per server.
 fn reasons(summary: &Summary) -> Markup {
     let mut parts = Vec::new();
     for result in summary.results.iter().filter(|result| result.voids > 0) {
@@ -105,7 +105,7 @@ fn reasons(summary: &Summary) -> Markup {
     html! { (parts.join("; ")) @if !parts.is_empty() { "." } }
 }
 
-/// What flushing cost while the run lasted; nothing when it was not measured.
+/// Draws the cost of flushes during the run; nothing when it was not measured.
 pub(super) fn flushes(summary: &Summary) -> Markup {
     let is_one = summary.flushes.windows(2).all(|pair| pair[0].disk == pair[1].disk);
     html! {
@@ -148,7 +148,7 @@ pub(super) fn flushes(summary: &Summary) -> Markup {
     }
 }
 
-/// Where it ran.
+/// Draws the environment of the run.
 pub(super) fn environment(summary: &Summary) -> Markup {
     let environment = &summary.environment;
     let memory = (environment.memory_bytes > 0).then(|| format::bytes(environment.memory_bytes));
@@ -186,7 +186,7 @@ pub(super) fn environment(summary: &Summary) -> Markup {
     }
 }
 
-/// The exact command lines.
+/// Draws the exact command lines.
 pub(super) fn commands(summary: &Summary) -> Markup {
     let generator = |row: &TrialRow| row.commands.get("generator").cloned();
     html! {

@@ -8,14 +8,14 @@ use super::scale::Scale;
 use crate::record::LIMIT_SERVER;
 use crate::summary::{Summary, TimePoint, TrialRow};
 
-/// What is drawn over the run.
+/// Quantity that is drawn over the run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quantity {
     Cpu,
     Memory,
 }
 
-/// The points of one trial.
+/// Points of one trial.
 struct Stretch<'s> {
     row: &'s TrialRow,
     class: String,
@@ -23,7 +23,7 @@ struct Stretch<'s> {
 }
 
 impl Stretch<'_> {
-    /// Whether what the server used was seen.
+    /// Returns true if the server's use is known.
     fn is_seen(&self) -> bool {
         self.row.server_cpu_s.is_some()
     }
@@ -45,7 +45,8 @@ fn stretches(summary: &Summary) -> Vec<Stretch<'_>> {
         .collect()
 }
 
-/// Processors that the server kept busy; 0 where they were not seen, and nothing is to be drawn.
+/// Returns the processors that the server kept busy; 0 where they are unknown, and nothing is to be
+/// drawn.
 fn server_cpus(point: &TimePoint) -> f64 {
     point.server_cpus_busy.unwrap_or_default()
 }
@@ -58,7 +59,7 @@ fn mib(point: &TimePoint) -> f64 {
     point.server_rss_bytes as f64 / f64::from(1 << 20)
 }
 
-/// The chart in both sizes.
+/// Draws the chart in both sizes.
 pub(super) fn chart(summary: &Summary, quantity: Quantity) -> Markup {
     let stretches = stretches(summary);
     let most = summary.timeline.iter().fold(0.0_f64, |most, point| match quantity {
@@ -82,7 +83,7 @@ fn frame(size: Size, quantity: Quantity, duration_s: f64, most: f64) -> Frame {
         Quantity::Cpu => 250.0,
         Quantity::Memory => 200.0,
     };
-    // Time ends where the run ends, not at the next round figure.
+    // The time axis ends at the end of the run, not at the next round figure.
     let x = Scale::Linear { max: duration_s.max(1.0) };
     let y = Scale::linear(most, 4);
     Frame { width, height, left, right: 16.0, top: 34.0, bottom: 44.0, x, y }
@@ -157,12 +158,12 @@ fn words(stretch: &Stretch<'_>, quantity: Quantity) -> String {
     }
 }
 
-/// Whether what a server used was seen in any of its trials.
+/// Returns true if a server's use is known in any of its trials.
 fn is_seen(summary: &Summary, server: &str) -> bool {
     summary.trials.iter().any(|row| row.server == server && row.server_cpu_s.is_some())
 }
 
-/// Which color is whose.
+/// Draws the legend of the servers' colors.
 pub(super) fn legend(summary: &Summary, quantity: Quantity) -> Markup {
     html! {
         p class="legend" {
@@ -180,7 +181,7 @@ pub(super) fn legend(summary: &Summary, quantity: Quantity) -> Markup {
     }
 }
 
-/// The figures behind both charts, one line per trial.
+/// Draws the table of the figures of both charts, one line per trial.
 pub(super) fn table(summary: &Summary) -> Markup {
     html! {
         table {

@@ -1,4 +1,4 @@
-//! What each server of a plan reached over stored runs: the highest rate with its interval, and leases
+//! Trend of each server of a plan over stored runs: the highest rate with its interval, and leases
 //! per processor second, run by run.
 
 use maud::{Markup, html};
@@ -11,12 +11,12 @@ use crate::stored::{StoredFigure, StoredRun, Trend};
 /// Share of the drawn range that is left free above and below.
 const MARGIN: f64 = 0.12;
 
-/// The window's title.
+/// Returns the title of the browser's window.
 pub(super) fn title(trend: &Trend) -> String {
     format!("{} over time — godwit", trend.plan)
 }
 
-/// All of the page.
+/// Draws the whole page.
 pub(super) fn body(trend: &Trend) -> Markup {
     let count = trend.runs.len();
     html! {
@@ -45,7 +45,7 @@ pub(super) fn body(trend: &Trend) -> Markup {
     }
 }
 
-/// What a reader must know before believing a slope.
+/// Draws the caveats that a reader must know before believing a slope.
 fn caveats(trend: &Trend) -> Markup {
     let is_other = |run: &&StoredRun| {
         run.servers.iter().any(|figure| !trend.is_like_last(run, &figure.server))
@@ -69,7 +69,7 @@ fn caveats(trend: &Trend) -> Markup {
     }
 }
 
-/// What is drawn.
+/// Quantity that is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Quantity {
     Rate,
@@ -91,7 +91,7 @@ impl Quantity {
         }
     }
 
-    /// Figure, and both ends where there is a range.
+    /// Returns the figure, and both ends if there is a range.
     fn of(self, figure: &StoredFigure) -> Option<(f64, Option<(f64, f64)>)> {
         let (value, low, high) = match self {
             Self::Rate => (figure.leases_per_s?, figure.low, figure.high),
@@ -108,12 +108,12 @@ struct Point<'t> {
     figure: &'t StoredFigure,
     value: f64,
     ends: Option<(f64, f64)>,
-    /// True when it may be compared with the last run.
+    /// True if the run may be compared with the last run.
     is_like_last: bool,
 }
 
 impl Point<'_> {
-    /// Both ends, which are the figure itself where there is no range.
+    /// Returns both ends, which are the figure itself if there is no range.
     fn reach(&self) -> (f64, f64) {
         self.ends.unwrap_or((self.value, self.value))
     }
@@ -206,7 +206,8 @@ fn drawing(
     frame.svg(size.class(), &name, "xy", &content)
 }
 
-/// The commit of a run, or its day where that is not known, below its place; not more than `most`.
+/// Draws the commit of a run, or its day if the commit is unknown, below its position; at most
+/// `most`.
 fn labels_below(trend: &Trend, frame: &Frame, most: usize) -> Markup {
     let every = trend.runs.len().div_ceil(most).max(1);
     let c = format::coordinate;
@@ -279,12 +280,12 @@ fn commit(run: &StoredRun) -> String {
     }
 }
 
-/// As many letters of a commit as fit below a mark.
+/// Returns as many letters of a commit as fit below a mark.
 fn short(commit: &str) -> &str {
     commit.get(..7).unwrap_or(commit)
 }
 
-/// The day on which a run began.
+/// Returns the day on which a run began.
 fn day(run: &StoredRun) -> &str {
     run.started.get(..10).unwrap_or_default()
 }

@@ -1,80 +1,80 @@
 //! The search for the highest rate at which a server still meets the criterion: coarse growth,
-//! bisection, confirmation. It asks for trials and is told their outcomes; running them is the
-//! lab's.
+//! bisection, confirmation. The search requests trials and receives their outcomes; the lab runs
+//! the trials.
 //!
-//! A single miss on a shared machine may be the machine's. So the lowest missed rate is tried a
-//! second time when everything beneath it was met, and no rate is reported that a confirming trial
-//! did not meet. A confirmation that is missed is followed by lower ones in steps that grow; once one is
-//! met, the gap up to the lowest that was missed is halved, so that a missed one or two do not make a
-//! figure much lower than the server is.
+//! A single miss on a shared machine may be the machine's. So the search tries the lowest missed
+//! rate a second time when everything below it was met, and reports no rate that a confirming trial
+//! did not meet. After a missed confirmation it tries lower rates in steps that grow; once a
+//! confirmation is met, it halves the gap up to the lowest missed rate, so that a missed one or two
+//! do not make a figure much lower than the server's rate.
 //!
-//! A server that loses the same share at every rate has no highest rate, and is not slow. It is told
-//! from a slow one by what it completes: who completed 19,000 of 20,000 and misses the criterion at
-//! 6,000, at 2,000 and at 700 as well, loses for another reason than load. Going further down would
-//! end where trials have too few exchanges to show the loss.
+//! A server that loses an equal share at every rate has no highest rate, and is not slow. The
+//! search tells it from a slow server by the completed exchanges: a server that completed 19,000 of
+//! 20,000 and misses the criterion at 6,000, at 2,000 and at 700 as well, loses for another reason
+//! than load. At still lower rates trials have too few exchanges to show the loss.
 
 use serde::{Deserialize, Serialize};
 
 use crate::plan::SearchPlan;
 use crate::record::Purpose;
 
-/// How often a lone miss is tried again in one search.
+/// Number of times that a search tries a lone miss again.
 const RETESTS: u32 = 3;
-/// Trials met beneath a lone miss before it is doubted.
+/// Trials met below a lone miss before the search doubts the miss.
 const MET_BEFORE_DOUBT: u32 = 2;
-/// So many rates in a row, each below what the server completed when more was offered, are missed
-/// by one that loses at every rate. One or two may be the machine's.
+/// Number of rates in a row, each below what the server completed when more was offered, that a
+/// server which loses at every rate misses. One or two may be the machine's.
 const MISSED_WITHOUT_LOAD: u32 = 3;
-/// Confirmations between the one that was met and the lowest that was missed.
+/// Confirmations between the rate that was met and the lowest that was missed.
 const RAISES: u32 = 3;
-/// No rate below this is tried, exchanges per second.
+/// Least rate of a trial, in exchanges per second.
 const LEAST_PER_S: f64 = 1.0;
 
-/// How a trial ended.
+/// Outcome of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The criterion was met.
     Met,
     /// The criterion was missed.
     Missed,
-    /// The trial says nothing about the server.
+    /// The trial was void and says nothing about the server.
     Void,
 }
 
-/// A trial that the search asks for.
+/// Trial that the search requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Probe {
-    /// Exchanges per second to offer.
+    /// Rate to offer, in exchanges per second.
     pub rate_per_s: f64,
-    /// Length of the trial, seconds.
+    /// Length of the trial, in seconds.
     pub dwell_s: f64,
-    /// [`Purpose::Search`] or [`Purpose::Confirm`].
+    /// Purpose of the trial, [`Purpose::Search`] or [`Purpose::Confirm`].
     pub purpose: Purpose,
 }
 
-/// What to do next.
+/// Next step of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
-    /// Run this trial and report its outcome.
+    /// Run of this trial, whose outcome the caller reports.
     Probe(Probe),
-    /// Nothing: the search is over.
+    /// End of the search.
     Done(Found),
 }
 
-/// What a search found.
+/// Result of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Found {
     /// The highest rate that a confirming trial met; `None` when there is none.
     pub rate_per_s: Option<f64>,
-    /// What kept the search from going higher.
+    /// Reason why the search did not go higher.
     pub stop: Stop,
-    /// Trials asked for, void ones included.
+    /// Trials requested, void ones included.
     pub trials: u32,
     /// Trials that were void.
     pub voids: u32,
 }
 
-/// What ended a search.
+/// Reason for the end of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stop {
@@ -82,11 +82,11 @@ pub enum Stop {
     Server,
     /// The highest rate that the plan allows was met.
     MaxRate,
-    /// Trials at higher rates stayed void: the figure says "at least". Without a figure, the last
+    /// Trials at higher rates stayed void: the figure is a lower bound. Without a figure, the last
     /// trials were void.
     Void,
-    /// It was told to hurry before it met a limit: the figure says "at least". Without a figure,
-    /// the time was up before there was one.
+    /// The lab hurried the search before it met a limit: the figure is a lower bound. Without a
+    /// figure, the time was up before there was one.
     Hurried,
     /// The server met no rate, or missed every confirmation.
     #[default]
@@ -96,30 +96,31 @@ pub enum Stop {
     EveryRate,
 }
 
-/// A rate that was not met.
+/// Rate that was not met.
 #[derive(Clone, Copy, Debug)]
 struct Barrier {
     rate_per_s: f64,
     is_void: bool,
-    /// Whether a second trial missed it too (a void one is not tried again).
+    /// True if a second trial missed the rate, too (a void one is not tried again).
     is_certain: bool,
-    /// Trials met beneath it since it was found.
+    /// Trials met below the rate since it was found.
     met_since: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
-    /// Up or down in factors until the highest met and the lowest missed rate are known.
+    /// Coarse steps up or down until the highest met and the lowest missed rate are known.
     Coarse { rate_per_s: f64 },
-    /// Between the two, with this many steps left.
+    /// Bisection between the two, with this many steps left.
     Bisect { left: u32 },
-    /// The lowest missed rate once more.
+    /// Retest of the lowest missed rate.
     Retest { left: u32 },
-    /// The longer trial; `attempt` counts from 0.
+    /// Longer trial for confirmation; `attempt` counts from 0.
     Confirm { rate_per_s: f64, attempt: u32 },
-    /// Another longer trial between `confirmed_per_s` and the lowest missed rate, with this many left.
+    /// Another longer trial between `confirmed_per_s` and the lowest missed rate, with this many
+    /// left.
     Raise { confirmed_per_s: f64, left: u32 },
-    /// Over.
+    /// End, with the confirmed rate.
     Done(Option<f64>),
 }
 
@@ -137,7 +138,7 @@ pub struct Search {
     retests: u32,
     /// Most exchanges per second completed in any trial.
     completed_per_s: f64,
-    /// Rates missed in a row that were below what had been completed at higher ones.
+    /// Rates missed in a row that were below the completed rate of trials at higher ones.
     missed_without_load: u32,
     voids_in_a_row: u32,
     trials: u32,
@@ -146,14 +147,14 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search that knows nothing and begins at the plan's first rate.
+    /// Makes a search without knowledge, which begins at the plan's first rate.
     #[must_use]
     pub fn new(plan: &SearchPlan) -> Self {
         Self::beginning(plan, plan.start_per_s, plan.growth)
     }
 
-    /// A search that begins at `rate_per_s`, found in an earlier round, with small steps that grow
-    /// to the plan's when the server has changed much.
+    /// Makes a search that begins at `rate_per_s`, found in an earlier round, with small steps that
+    /// grow to the plan's when the server has changed much.
     #[must_use]
     pub fn near(plan: &SearchPlan, rate_per_s: f64) -> Self {
         let width = 1.0 + plan.width_percent / 100.0;
@@ -178,7 +179,7 @@ impl Search {
         }
     }
 
-    /// The next trial, or the result. Asking twice gives the same answer.
+    /// Returns the next trial, or the result. A second call returns an equal step.
     ///
     /// # Panics
     ///
@@ -202,8 +203,8 @@ impl Search {
         Step::Probe(Probe { rate_per_s, dwell_s, purpose })
     }
 
-    /// Takes the outcome of the trial that [`Search::next_step`] asked for, of which nothing else is
-    /// known.
+    /// Takes the outcome of the trial that [`Search::next_step`] requested, when nothing else is
+    /// known about the trial.
     ///
     /// # Panics
     ///
@@ -212,8 +213,8 @@ impl Search {
         self.report_completed(outcome, 0.0);
     }
 
-    /// Takes the outcome of the trial that [`Search::next_step`] asked for, in which so many
-    /// exchanges per second were completed on time.
+    /// Takes the outcome of the trial that [`Search::next_step`] requested, in which
+    /// `completed_per_s` exchanges per second were completed on time.
     ///
     /// # Panics
     ///
@@ -244,7 +245,7 @@ impl Search {
         }
     }
 
-    /// Notes whether a miss can be due to load at all.
+    /// Records whether a miss can be due to load at all.
     fn weigh(&mut self, rate_per_s: f64, outcome: Outcome, completed_per_s: f64) {
         match outcome {
             Outcome::Met => self.missed_without_load = 0,
@@ -256,12 +257,12 @@ impl Search {
         }
     }
 
-    /// Whether the server loses at every rate.
+    /// Returns true if the server loses at every rate.
     fn loses_at_every_rate(&self) -> bool {
         self.met_per_s == 0.0 && self.missed_without_load >= MISSED_WITHOUT_LOAD
     }
 
-    /// The confirmed rate, once the search is over.
+    /// Returns the confirmed rate, once the search is over.
     #[must_use]
     pub fn result(&self) -> Option<Found> {
         match self.phase {
@@ -270,9 +271,10 @@ impl Search {
         }
     }
 
-    /// Ends the search before its time: what was met so far goes to confirmation at once, or the
-    /// search is over when nothing was. One that is confirming goes on with that when it is told
-    /// for the first time, and is over when it was told before or has confirmed a rate already.
+    /// Ends the search before its time: the highest rate met so far goes to confirmation at once,
+    /// or the search is over when no rate was met. A search that is confirming continues with the
+    /// confirmation after the first call; it is over after a second call, or if it has confirmed a
+    /// rate already.
     pub fn hurry(&mut self) {
         let was_hurried = self.is_hurried;
         self.is_hurried |= self.result().is_none();
@@ -348,14 +350,14 @@ impl Search {
         }
     }
 
-    /// The factor of this coarse step; the next one is larger, up to the plan's.
+    /// Returns the factor of this coarse step; the next one is larger, up to the plan's.
     fn widen(&mut self) -> f64 {
         let factor = self.factor;
         self.factor = (factor * factor).min(self.plan.growth);
         factor
     }
 
-    /// Chooses between another bisection step, doubting the barrier, and confirmation.
+    /// Chooses between another bisection step, a retest of the barrier, and confirmation.
     fn narrow(&mut self, left: u32) {
         let barrier = *self.barriers.last().expect("a barrier bounds the bisection");
         let width = barrier.rate_per_s / self.met_per_s - 1.0;
@@ -396,11 +398,11 @@ impl Search {
         };
     }
 
-    /// Goes on above a rate that was confirmed as long as there is much room, `left` times at most.
+    /// Continues above a confirmed rate while the gap above it is wide, `left` times at most.
     fn raise(&mut self, confirmed_per_s: f64, left: u32) {
         let room =
             self.barriers.last().map_or(0.0, |barrier| barrier.rate_per_s / confirmed_per_s - 1.0);
-        // What one step down leaves is within the width.
+        // The gap that one step down leaves is within the width.
         let is_wide = room * 100.0 > self.plan.width_percent * 1.25;
         self.phase = if left > 0 && is_wide && !self.is_hurried {
             Phase::Raise { confirmed_per_s, left }
@@ -409,7 +411,7 @@ impl Search {
         };
     }
 
-    /// Notes a rate that a longer trial did not meet.
+    /// Records a rate that a longer trial did not meet.
     fn bar(&mut self, rate_per_s: f64, outcome: Outcome) {
         let is_void = outcome == Outcome::Void;
         self.barriers.push(Barrier { rate_per_s, is_void, is_certain: true, met_since: 0 });

@@ -4,7 +4,7 @@ use base::Random;
 
 use super::*;
 
-/// Drives a search; gives what it found and every trial with its outcome.
+/// Drives a search; returns its result and every trial with its outcome.
 fn drive(
     mut search: Search,
     mut server: impl FnMut(Probe) -> Outcome,
@@ -41,7 +41,7 @@ fn up_to(limit_per_s: f64) -> impl FnMut(Probe) -> Outcome {
     move |probe| if probe.rate_per_s <= limit_per_s { Outcome::Met } else { Outcome::Missed }
 }
 
-/// A limit between 50 and 900,000 per second, evenly on a logarithmic scale.
+/// Returns a limit between 50 and 900,000 per second, evenly on a logarithmic scale.
 fn any_limit(random: &mut Random) -> f64 {
     50.0 * (18_000.0_f64).powf(random.unit())
 }
@@ -320,13 +320,13 @@ fn a_server_that_loses_at_every_rate_is_told_from_a_slow_one() {
     let lossy = drive(&|rate| rate * 0.95);
     assert_eq!((lossy.rate_per_s, lossy.stop), (None, Stop::EveryRate));
     assert_eq!(lossy.trials, 4, "20,000, and three far below 19,000");
-    // One that answers what it can, whatever is offered.
+    // A server that answers up to its capacity, whatever is offered.
     for capacity in [15_000.0, 700.0, 3.0] {
         let slow = drive(&|rate| rate.min(capacity));
         assert_eq!(slow.stop, Stop::Server, "{capacity}");
         assert!(slow.rate_per_s.is_some_and(|rate| rate <= capacity && rate > capacity * 0.8));
     }
-    // One that breaks down under load and needs a far lower rate to recover.
+    // A server that breaks down under load and needs a far lower rate to recover.
     let fragile = drive(&|rate| if rate > 900.0 { rate * 0.3 } else { rate });
     assert_eq!(fragile.stop, Stop::Server);
 }

@@ -1,5 +1,5 @@
-//! The few statistics that a summary needs. Ratios are worked on as logarithms, so that A over B
-//! and B over A say the same.
+//! The few statistics that a summary needs. Ratios are computed on logarithms, so that A over B and
+//! B over A agree.
 
 mod student;
 mod trimmed;
@@ -22,11 +22,11 @@ pub struct RatioInterval {
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
-    /// Pairs behind it.
+    /// Number of pairs.
     pub pairs: u32,
 }
 
-/// A [`RatioInterval`] as JSON has it.
+/// Form of a [`RatioInterval`] in JSON.
 #[derive(Serialize, Deserialize)]
 struct StoredRatio {
     ratio: f64,
@@ -54,25 +54,26 @@ impl From<StoredRatio> for RatioInterval {
     }
 }
 
-/// How much two measurements of the same server differ: a ratio nearer to 1 than this says nothing.
+/// Noise floor: the difference between two measurements of one server. A ratio nearer to 1 than
+/// this says nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NoiseFloor {
-    /// Root mean square of the differences, percent.
+    /// Root mean square of the differences, in percent.
     pub typical_percent: f64,
-    /// Largest difference, percent.
+    /// Largest difference, in percent.
     pub largest_percent: f64,
-    /// A/A pairs behind it.
+    /// Number of A/A pairs.
     pub pairs: u32,
 }
 
-/// Sorted copy.
+/// Returns a sorted copy.
 fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted
 }
 
-/// The middle value, or the mean of the two middle ones; `None` of nothing.
+/// Returns the middle value, or the mean of the two middle ones; `None` without values.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     let sorted = sorted(values);
@@ -84,14 +85,14 @@ pub fn median(values: &[f64]) -> Option<f64> {
     })
 }
 
-/// The middle value, or the lower of the two middle ones: always one that was measured. `None` of
-/// nothing.
+/// Returns the middle value, or the lower of the two middle ones: always one that was measured.
+/// `None` without values.
 #[must_use]
 pub fn lower_median(values: &[f64]) -> Option<f64> {
     sorted(values).get(values.len().saturating_sub(1) / 2).copied()
 }
 
-/// The standard deviation of a sample; `None` of fewer than two values.
+/// Returns the standard deviation of a sample; `None` for fewer than two values.
 #[must_use]
 pub fn standard_deviation(values: &[f64]) -> Option<f64> {
     let count = values.len() as f64;
@@ -100,8 +101,8 @@ pub fn standard_deviation(values: &[f64]) -> Option<f64> {
     (values.len() > 1).then(|| (squares / (count - 1.0)).sqrt())
 }
 
-/// Mean without the best and the worst value; of fewer than four values the median, which is
-/// steadier. `None` of nothing.
+/// Returns the mean without the best and the worst value; for fewer than four values the median,
+/// which is steadier. `None` without values.
 #[must_use]
 pub fn trimmed_mean(values: &[f64]) -> Option<f64> {
     if values.len() < 4 {
@@ -112,7 +113,7 @@ pub fn trimmed_mean(values: &[f64]) -> Option<f64> {
     Some(inner.iter().sum::<f64>() / inner.len() as f64)
 }
 
-/// The ratio first over second of `pairs` that were measured side by side: geometric mean, with
+/// Returns the ratio first over second of `pairs` that were measured in turn: geometric mean, with
 /// Student's 95 % interval on the logarithms. Pairs with a value that is not above zero are left
 /// out; `None` when none remains.
 #[must_use]
@@ -142,14 +143,14 @@ pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<RatioInterval> {
 }
 
 impl RatioInterval {
-    /// Both ends of the interval; `None` when one pair alone has none.
+    /// Returns both ends of the interval; `None` for a single pair, which has no interval.
     #[must_use]
     pub fn ends(&self) -> Option<(f64, f64)> {
         (self.pairs > 1).then_some((self.low, self.high))
     }
 
-    /// The interval when both sides of every pair are only known to within `factor` (at least 1).
-    /// One pair alone stays without an interval.
+    /// Returns the interval when both sides of every pair are only known to within `factor` (at
+    /// least 1). A single pair stays without an interval.
     #[must_use]
     pub fn widened(self, factor: f64) -> Self {
         if self.pairs < 2 {
@@ -159,7 +160,8 @@ impl RatioInterval {
     }
 }
 
-/// The noise floor from pairs that measured the same thing twice; `None` without a usable pair.
+/// Returns the noise floor from pairs that measured the same thing twice; `None` without a usable
+/// pair.
 #[must_use]
 pub fn noise_floor(pairs: &[(f64, f64)]) -> Option<NoiseFloor> {
     let logs: Vec<f64> = pairs

@@ -1,7 +1,7 @@
 //! Quantiles of Student's t for any number of degrees of freedom, which Welch's need not be whole.
 
-/// The 97.5 % quantile, so the factor of a 95 % interval, with `freedom` degrees of freedom (above
-/// 0): where the distribution function crosses, found by halving.
+/// Returns the 97.5 % quantile, which is the factor of a 95 % interval, with `freedom` degrees of
+/// freedom (above 0), found by bisection on the distribution function.
 pub(super) fn student_t(freedom: f64) -> f64 {
     let tail = |t: f64| {
         let x = freedom / (freedom + t * t);
@@ -22,8 +22,8 @@ pub(super) fn student_t(freedom: f64) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// The regularized incomplete beta function by its continued fraction (DLMF 8.17.22), on the side
-/// where that converges fast.
+/// Returns the regularized incomplete beta function by its continued fraction (DLMF 8.17.22), on
+/// the side where that converges fast.
 fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return x.clamp(0.0, 1.0);
@@ -35,7 +35,7 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     ln_front.exp() / a / fraction(x, a, b)
 }
 
-/// 1 + d1/(1 + d2/(1 + …)), evaluated from the front by Lentz's method.
+/// Evaluates 1 + d1/(1 + d2/(1 + …)) from the front by Lentz's method.
 fn fraction(x: f64, a: f64, b: f64) -> f64 {
     const TINY: f64 = 1e-300;
     let keep = |value: f64| if value.abs() < TINY { TINY } else { value };
@@ -57,7 +57,7 @@ fn fraction(x: f64, a: f64, b: f64) -> f64 {
     value
 }
 
-/// The logarithm of the gamma function above 0: Stirling's series after moving upwards
+/// Returns the logarithm of the gamma function above 0: Stirling's series after moving upwards
 /// (Abramowitz and Stegun 6.1.41).
 fn ln_gamma(mut x: f64) -> f64 {
     let mut moved = 0.0;

@@ -1,56 +1,56 @@
-//! Means without the best and the worst, and what they are worth.
+//! Means without the best and the worst value, with their confidence intervals.
 //!
-//! The interval of a trimmed mean must not be Student's over what is left: values were taken away
-//! because of their size, so what is left is closer together than what was measured. Tukey and
-//! `McLaughlin` take the spread of the *winsorized* values instead, where each value dropped is
-//! replaced by the nearest one kept, and degrees of freedom of the values kept (J. W. Tukey,
-//! D. H. `McLaughlin`, "Less vulnerable confidence and significance procedures for location based
-//! on a single sample: Trimming/Winsorization 1", Sankhyā A 25 (1963) 331–352). For the difference
-//! of two such means: K. K. Yuen, "The two-sample trimmed t for unequal population variances",
-//! Biometrika 61 (1974) 165–170; without trimming that is Welch's.
+//! The interval of a trimmed mean must not be Student's over the remaining values: values were
+//! removed because of their size, so the remaining ones are closer together than the measured ones.
+//! Tukey and `McLaughlin` take the spread of the *winsorized* values instead, where each value
+//! dropped is replaced by the nearest one kept, and degrees of freedom of the values kept (J. W.
+//! Tukey, D. H. `McLaughlin`, "Less vulnerable confidence and significance procedures for location
+//! based on a single sample: Trimming/Winsorization 1", Sankhyā A 25 (1963) 331–352). For the
+//! difference of two such means: K. K. Yuen, "The two-sample trimmed t for unequal population
+//! variances", Biometrika 61 (1974) 165–170; without trimming that is Welch's.
 
 use serde::{Deserialize, Serialize};
 
 use super::student::student_t;
 use super::{RatioInterval, lower_median, paired_ratio, sorted};
 
-/// Fewest values of which the best and the worst are dropped: two must be left to have a spread.
+/// Fewest values of which the best and the worst are dropped: two must remain to have a spread.
 pub const LEAST_TO_DROP: usize = 4;
 
 /// A mean with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MeanInterval {
-    /// The mean of the values kept; of too few values to drop any, their lower median.
+    /// Mean of the values kept; the lower median of too few values to drop any.
     pub mean: f64,
     /// Lower end of the interval; equal to `mean` when there is none.
     pub low: f64,
     /// Upper end of the interval; equal to `mean` when there is none.
     pub high: f64,
-    /// Values behind it, those dropped included.
+    /// Number of values, those dropped included.
     pub values: u32,
-    /// Values dropped at each end.
+    /// Number of values dropped at each end.
     pub dropped: u32,
     /// Degrees of freedom of the interval; 0 when there is none.
     pub freedom: u32,
 }
 
 impl MeanInterval {
-    /// Values in the mean.
+    /// Returns the number of values in the mean.
     #[must_use]
     pub const fn kept(&self) -> u32 {
         self.values - 2 * self.dropped
     }
 
-    /// Whether there is an interval; without, `mean` is a lower median.
+    /// Returns true if there is an interval; otherwise `mean` is a lower median.
     #[must_use]
     pub const fn has_interval(&self) -> bool {
         self.freedom > 0
     }
 }
 
-/// Sum of squares of the winsorized values around their mean, and the mean of the values kept.
-/// `sorted` ascends and has more than `2 * drop` values.
+/// Returns the sum of squares of the winsorized values around their mean, and the mean of the
+/// values kept. `sorted` ascends and has more than `2 * drop` values.
 fn winsorized(sorted: &[f64], drop: usize) -> (f64, f64) {
     let kept = &sorted[drop..sorted.len() - drop];
     let (least, most) = (kept[0], kept[kept.len() - 1]);
@@ -60,8 +60,8 @@ fn winsorized(sorted: &[f64], drop: usize) -> (f64, f64) {
     (squares, kept.iter().sum::<f64>() / kept.len() as f64)
 }
 
-/// The mean of `values` without the `drop` smallest and the `drop` largest, with the interval of
-/// Tukey and McLaughlin; `None` of nothing.
+/// Returns the mean of `values` without the `drop` smallest and the `drop` largest, with the
+/// interval of Tukey and McLaughlin; `None` without values.
 ///
 /// With fewer than `2 * drop + 2` values nothing is dropped and there is no interval.
 #[must_use]
@@ -88,12 +88,12 @@ pub fn trimmed_interval(values: &[f64], drop: usize) -> Option<MeanInterval> {
     })
 }
 
-/// The ratio first over second of pairs measured side by side: the mean of the logarithms without
-/// the `drop` smallest and largest, with the interval of Tukey and McLaughlin.
+/// Returns the ratio first over second of pairs measured in turn: the mean of the logarithms
+/// without the `drop` smallest and largest, with the interval of Tukey and McLaughlin.
 ///
 /// A pair with one value of 0 is infinitely far out and may only be dropped: `None` when more such
 /// pairs are on one side than are dropped there. Pairs of two zeros say nothing and are left out.
-/// Of too few pairs none is dropped, and the ratio is that of [`paired_ratio`].
+/// With too few pairs none is dropped, and the ratio is that of [`paired_ratio`].
 #[must_use]
 pub fn trimmed_paired_ratio(pairs: &[(f64, f64)], drop: usize) -> Option<RatioInterval> {
     let logs: Vec<f64> = pairs
@@ -114,9 +114,9 @@ pub fn trimmed_paired_ratio(pairs: &[(f64, f64)], drop: usize) -> Option<RatioIn
     })
 }
 
-/// The ratio of `above` over `below`, which were not measured side by side: means of logarithms
-/// without the `drop` smallest and largest of each, with Yuen's interval (Welch's when `drop` is 0).
-/// `pairs` of the result is the smaller number of values.
+/// Returns the ratio of `above` over `below`, which were not measured in turn: means of logarithms
+/// without the `drop` smallest and largest of each, with Yuen's interval (Welch's when `drop` is
+/// 0). `pairs` of the result is the smaller number of values.
 ///
 /// With fewer than `2 * drop + 2` values on a side, nothing is dropped on either; with one value on
 /// a side there is no interval. `None` when a side has no value, or more zeros than are dropped.
@@ -254,7 +254,8 @@ mod tests {
         near(there.low * back.high, 1.0);
     }
 
-    /// Runs of a server: spread of some percent, and now and then one that a busy machine spoiled.
+    /// Makes runs of a server: spread of some percent, and now and then a run that a busy machine
+    /// spoiled.
     fn runs(random: &mut Random, count: usize, spoiled_in_100: u64) -> Vec<f64> {
         let mut run = || {
             let normal = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
@@ -264,8 +265,9 @@ mod tests {
         (0..count).map(|_| run()).collect()
     }
 
-    /// Of 4,000 intervals for each way of spoiling, how many hold the truth. Symmetric on the
-    /// logarithms, so the truth of every mean of them is the same.
+    /// Counts how many of 4,000 intervals contain the true value, for each way of spoiling. The
+    /// distribution is symmetric on the logarithms, so the true value of every mean of them is the
+    /// same.
     fn held(spoiled_in_100: u64, mut holds: impl FnMut(&mut Random, u64) -> bool) -> u32 {
         let mut random = Random::from_seed(40 + spoiled_in_100);
         (0..4_000).map(|_| u32::from(holds(&mut random, spoiled_in_100))).sum()
@@ -299,7 +301,7 @@ mod tests {
 
     #[test]
     fn students_interval_over_the_seven_kept_would_be_too_narrow() {
-        // What makes the winsorized spread necessary: this is the mistake, and it shows.
+        // This mistake shows why the winsorized spread is necessary.
         let naive = held(0, |random, spoiled| {
             let mut logs: Vec<f64> =
                 runs(random, 9, spoiled).iter().map(|run| (run / 1_000.0).ln()).collect();

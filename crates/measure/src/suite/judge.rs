@@ -1,4 +1,4 @@
-//! From summaries to verdicts.
+//! Judgment of a suite: verdicts from summaries.
 
 use super::{
     Figure, Line, PartResult, RowPlan, RowResult, SUITE_SCHEMA, Suite, SuiteSummary, Verdict,
@@ -7,15 +7,15 @@ use crate::record::{LIMIT_SERVER, Start};
 use crate::statistics::{RatioInterval, paired_ratio};
 use crate::summary::{Bottleneck, Ratio, Round, ServerResult, Summary};
 
-/// A point of the load curve stands for a load that is this near, as a factor.
+/// Factor within which a point of the load curve represents a load.
 const NEAR: f64 = 1.25;
 
-/// A figure with its interval, where it has one.
+/// Figure with its interval, if it has one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Found {
     value: f64,
     interval: Option<(f64, f64)>,
-    /// The cause of it, when it was not the servers.
+    /// Cause of the figure, if it was not the servers.
     bottleneck: Option<Bottleneck>,
 }
 
@@ -26,9 +26,9 @@ impl From<RatioInterval> for Found {
     }
 }
 
-/// Sets the figures of the plans that were run against the targets of `suite`. `parts` has the
-/// result folder (relative to the suite's) and the summary of each plan in the suite's order, or why
-/// there is none.
+/// Compares the figures of the plans that were run with the targets of `suite`. `parts` has the
+/// result folder (relative to the suite's) and the summary of each plan in the suite's order, or
+/// the reason why there is none.
 #[must_use]
 pub fn judge(suite: &Suite, parts: &[Result<(String, Summary), String>]) -> SuiteSummary {
     let rows = suite.rows.iter().map(|row| judge_row(suite, row, parts)).collect();
@@ -145,7 +145,7 @@ fn find(row: &RowPlan, summary: &Summary) -> Result<Found, String> {
         Figure::ExchangesPerGeneratorCpuSecond => generators(of?, line(&row.to)?),
         Figure::ShareOfLimit => {
             let of = of?;
-            // That a server reaches the limit is what is asked here.
+            // This row asks whether a server reaches the limit, so that bottleneck is no objection.
             let bottleneck = of.bottleneck.filter(|of| *of == Bottleneck::Generator);
             Ok(Found { bottleneck, ..share_of_limit(of, summary)? })
         }
@@ -179,7 +179,7 @@ fn find(row: &RowPlan, summary: &Summary) -> Result<Found, String> {
     }
 }
 
-/// The first start of a line; of several variants the fastest.
+/// Returns the first start of a line; the fastest of several variants.
 fn start<'s>(line: &str, summary: &'s Summary) -> Result<&'s Start, String> {
     let of_line = summary.starts.iter().filter(|start| start.server == line && start.took_s > 0.0);
     of_line
@@ -187,7 +187,7 @@ fn start<'s>(line: &str, summary: &'s Summary) -> Result<&'s Start, String> {
         .ok_or_else(|| format!("no start of {line} was timed"))
 }
 
-/// The ratio of two lines, whichever of them the summary has above the line.
+/// Returns the ratio of two lines, whichever of them is above the line in the summary.
 fn ratio(
     row: &RowPlan,
     summary: &Summary,
@@ -207,7 +207,7 @@ fn ratio(
         .ok_or_else(|| format!("no round has a figure of both {} and {}", row.of, row.to))
 }
 
-/// The cause of the ratio of two lines' rates, when it was not the servers.
+/// Returns the cause of the ratio of two lines' rates, if it was not the servers.
 fn bottleneck(row: &RowPlan, summary: &Summary) -> Option<Bottleneck> {
     let is_meant = |r: &&Ratio| {
         let names = (r.server.as_str(), r.to.as_str());
@@ -216,7 +216,7 @@ fn bottleneck(row: &RowPlan, summary: &Summary) -> Option<Bottleneck> {
     summary.ratios.iter().find(is_meant)?.bottleneck
 }
 
-/// What two generators reach with the same server.
+/// Compares two generators' results with the same server.
 fn generators(of: &ServerResult, to: &ServerResult) -> Result<Found, String> {
     let pair = |above: &Round| {
         let below = to.rounds.iter().find(|below| below.round == above.round)?;
@@ -228,7 +228,7 @@ fn generators(of: &ServerResult, to: &ServerResult) -> Result<Found, String> {
         .ok_or_else(|| format!("no round has generators of both {} and {}", of.server, to.server))
 }
 
-/// Round by round where both have rounds, else of the figures.
+/// Returns the share of the limit: round by round if both have rounds, else of the figures.
 fn share_of_limit(of: &ServerResult, summary: &Summary) -> Result<Found, String> {
     let pairs = pairs_with_limit(of, summary, |round| Some(round.leases_per_s))?;
     let share = || Some(Found { value: of.share_of_limit?, interval: None, bottleneck: None });
@@ -243,7 +243,7 @@ fn share_per_cpu_second(of: &ServerResult, summary: &Summary) -> Result<Found, S
     paired.ok_or_else(|| format!("no round has processor time of {} and of the limit", of.server))
 }
 
-/// A figure of each round that both have.
+/// Returns a figure of each round that both have.
 fn pairs_with_limit(
     of: &ServerResult,
     summary: &Summary,
@@ -255,7 +255,7 @@ fn pairs_with_limit(
     Ok(of.rounds.iter().filter_map(pair).collect())
 }
 
-/// At half of the highest rate of `to`, and what `of` was loaded with nearest to it.
+/// Compares latencies at half of the highest rate of `to`, with the load of `of` nearest to it.
 fn latency_at_same_rate(of: &ServerResult, to: &ServerResult) -> Result<Found, String> {
     let half = to.latency_half.and_then(|at| Some((at.offered_per_s, at.latency.p99_us?)));
     let (half_per_s, half_us) =
@@ -271,7 +271,8 @@ fn latency_at_same_rate(of: &ServerResult, to: &ServerResult) -> Result<Found, S
     Ok(Found { value: us / half_us, interval: None, bottleneck: None })
 }
 
-/// What a generator that is late offers makes a trial void, and is not in the curve.
+/// Returns the highest offered rate over the limit. A generator that is late makes its trial void,
+/// and a void trial is not in the curve.
 fn offered_over_limit(summary: &Summary) -> Result<Found, String> {
     let limit = summary.limit.as_ref().ok_or("the limit was not measured")?;
     let highest = limit.curve.iter().map(|point| point.offered_per_s).fold(0.0, f64::max);

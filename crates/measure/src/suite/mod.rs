@@ -1,8 +1,8 @@
-//! Suites: several plans run one after the other, and rows that set one figure of theirs against a
+//! Suites: several plans run one after the other, and rows that compare a figure of a plan with a
 //! target.
 //!
-//! A suite is a TOML file. [`judge`] reads summaries and nothing else; running the plans belongs to
-//! the lab, drawing the page to [`crate::report`].
+//! A suite is a TOML file. [`judge`] reads summaries and nothing else; the lab runs the plans, and
+//! [`crate::report`] draws the page.
 
 mod judge;
 
@@ -15,15 +15,15 @@ use crate::summary::ServerResult;
 /// Value of `schema` in a [`SuiteSummary`].
 pub const SUITE_SCHEMA: &str = "godwit.suite.v1";
 
-/// What to run and what to make of it.
+/// Plans to run, and rows to judge.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suite {
     /// Short name: letters, digits and dashes.
     pub name: String,
-    /// One line for people.
+    /// Title of the suite in one line, for people.
     pub title: String,
-    /// The plans, in the order in which they are run.
+    /// Plans, in the order in which they are run.
     #[serde(rename = "part")]
     pub parts: Vec<Part>,
     /// Figures with targets, in the order of the page.
@@ -35,72 +35,73 @@ pub struct Suite {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// Its name.
+    /// Name of the plan.
     pub plan: String,
-    /// Its time budget, seconds; `None` for the plan's own.
+    /// Time budget of the plan, in seconds; `None` for the plan's own.
     #[serde(default)]
     pub time_budget_s: Option<f64>,
-    /// Its time budget in a quick run; 0 leaves the plan out of it.
+    /// Time budget of the plan in a quick run, in seconds; 0 leaves the plan out of it.
     #[serde(default)]
     pub quick_time_budget_s: Option<f64>,
-    /// Its rounds in a quick run at most; 0 leaves the plan out of it.
+    /// Most rounds of the plan in a quick run; 0 leaves the plan out of it.
     #[serde(default)]
     pub quick_rounds: Option<u32>,
-    /// In a quick run its trials are also shortened as it would be alone ([`crate::Plan::quicken`]).
+    /// True if a quick run also shortens the plan's trials as in its own quick look
+    /// ([`crate::Plan::quicken`]).
     #[serde(default)]
     pub quick_look: bool,
-    /// Its servers in a quick run; empty for the plan's own.
+    /// Servers of the plan in a quick run; empty for the plan's own.
     #[serde(default)]
     pub quick_servers: Vec<String>,
 }
 
 impl Part {
-    /// True when a quick run has it.
+    /// Returns true if a quick run includes the plan.
     #[must_use]
     pub fn has_quick_run(&self) -> bool {
         self.quick_time_budget_s != Some(0.0) && self.quick_rounds != Some(0)
     }
 }
 
-/// One figure that has a target, or one that has a target and is not measured.
+/// Figure that has a target, or a target that is not measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RowPlan {
-    /// What is looked at, for people.
+    /// Subject of the row, for people.
     pub name: String,
-    /// The plan whose summary has it.
+    /// Plan whose summary has the figure.
     #[serde(default)]
     pub part: String,
-    /// Which figure.
+    /// Figure that is judged.
     #[serde(default)]
     pub figure: Figure,
-    /// The line of the summary.
+    /// Line of the summary.
     #[serde(default)]
     pub of: String,
-    /// The line that it is divided by, where the figure is a ratio.
+    /// Line of the denominator, if the figure is a ratio.
     #[serde(default)]
     pub to: String,
-    /// The load, as a multiple of the line's highest rate, of [`Figure::Goodput`].
+    /// Load for [`Figure::Goodput`], as a multiple of the line's highest rate.
     #[serde(default)]
     pub fraction: f64,
-    /// How many leases are between the two lines, of [`Figure::BytesPerLease`].
+    /// Difference of leases between the two lines, for [`Figure::BytesPerLease`].
     #[serde(default)]
     pub leases: f64,
-    /// The least that meets the target.
+    /// Least value that meets the target.
     #[serde(default)]
     pub at_least: Option<f64>,
-    /// The most that meets it.
+    /// Largest value that meets the target.
     #[serde(default)]
     pub at_most: Option<f64>,
-    /// Told without a target.
+    /// True if the figure is stated without a target.
     #[serde(default)]
     pub is_stated: bool,
-    /// Why it is not measured.
+    /// Reason why the figure is not measured.
     #[serde(default)]
     pub not_measured: Option<String>,
 }
 
-/// What can be looked at.
+/// Figure that a row can judge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Figure {
@@ -117,26 +118,27 @@ pub enum Figure {
     ShareOfLimitPerCpuSecond,
     /// Ratio of the 99 % latencies, each at about half of the line's own highest rate.
     LatencyAtHalf,
-    /// Ratio of the 99 % latencies at the same rate: about half of the highest rate of the line `to`.
+    /// Ratio of the 99 % latencies at an equal rate: about half of the highest rate of the line
+    /// `to`.
     LatencyAtSameRate,
-    /// The highest rate that the generator offered on time and the limit responder `of` did not answer
-    /// in full, over the highest that it did.
+    /// Highest rate that the generator offered on time and the limit responder `of` did not answer
+    /// in full, over the highest rate that it did answer.
     OfferedOverLimit,
-    /// Ratio of the times that two lines took to start. Where the figure must be at least something,
-    /// `of` is the slower one.
+    /// Ratio of the times that two lines took to start. If the row has a least value, `of` is the
+    /// slower line.
     StartUp,
-    /// Resident memory of the line `of` after its start beyond that of `to`, bytes for each of
+    /// Resident memory of the line `of` after its start beyond that of `to`, in bytes for each of
     /// `leases`.
     BytesPerLease,
-    /// What is completed on time at a multiple of the highest rate, over the highest rate.
+    /// Exchanges completed on time at a multiple of the highest rate, over the highest rate.
     Goodput,
-    /// The time until clients that all come at once have a lease, over what the highest rate needs for
-    /// as many.
+    /// Time until clients that all come at once have a lease, over the time that the highest rate
+    /// needs for as many.
     Avalanche,
 }
 
 impl Figure {
-    /// The figure for people.
+    /// Returns the figure's name for people.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -156,56 +158,56 @@ impl Figure {
     }
 }
 
-/// A suite in figures.
+/// Summary of a suite in figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SuiteSummary {
-    /// [`SUITE_SCHEMA`].
+    /// Name of the schema, [`SUITE_SCHEMA`].
     pub schema: String,
-    /// The suite's name.
+    /// Name of the suite.
     pub name: String,
-    /// Its title.
+    /// Title of the suite.
     pub title: String,
-    /// When it began, RFC 3339.
+    /// Begin of the suite, RFC 3339.
     pub started: String,
-    /// How long it took, seconds.
+    /// Length of the suite, in seconds.
     pub duration_s: f64,
-    /// Shortened for a first look.
+    /// True if the suite was shortened for a first look.
     pub is_quick: bool,
     /// Figures against targets.
     pub rows: Vec<RowResult>,
-    /// What each plan found.
+    /// Results of each plan.
     pub parts: Vec<PartResult>,
 }
 
 /// One figure against its target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RowResult {
-    /// What is looked at.
+    /// Subject of the row.
     pub name: String,
-    /// Of which lines of which plan, for people.
+    /// Lines and plan of the figure, for people.
     pub of: String,
-    /// The target, for people: `≥ 12`.
+    /// Target, for people: `≥ 12`.
     pub target: String,
-    /// The figure; `None` when it was not measured.
+    /// Value of the figure; `None` when it was not measured.
     pub value: Option<f64>,
-    /// Its 95 % interval, where it has one.
+    /// Lower end of the figure's 95 % interval, if it has one.
     pub low: Option<f64>,
-    /// As `low`.
+    /// Upper end of the interval, like `low`.
     pub high: Option<f64>,
-    /// Whether the target is met.
+    /// Verdict on the target.
     pub verdict: Verdict,
-    /// Why there is no figure, or no verdict.
+    /// Reason why there is no figure, or no verdict.
     pub note: String,
 }
 
 impl RowResult {
-    /// Both ends of the figure's 95 % interval, where it has one.
+    /// Returns both ends of the figure's 95 % interval, if it has one.
     #[must_use]
     pub fn ends(&self) -> Option<(f64, f64)> {
         self.low.zip(self.high)
     }
 
-    /// The verdict for people, with what it rests on where that is not an interval.
+    /// Returns the verdict for people, with its basis if that is not an interval.
     #[must_use]
     pub const fn words(&self) -> &'static str {
         match (self.verdict, self.low.is_some() && self.high.is_some()) {
@@ -222,57 +224,57 @@ impl RowResult {
     }
 }
 
-/// Whether a target is met, as far as the data carries it.
+/// Verdict on a target, as far as the data supports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// There is no figure.
+    /// No figure was measured.
     #[default]
     NotMeasured,
-    /// Figure and interval meet it.
+    /// Figure and interval meet the target.
     Met,
-    /// The figure meets it; there is no interval, or it reaches beyond the target.
+    /// The figure meets the target; there is no interval, or it reaches beyond the target.
     MetByFigure,
-    /// The figure misses it; there is no interval, or it reaches beyond the target.
+    /// The figure misses the target; there is no interval, or it reaches beyond the target.
     MissedByFigure,
-    /// Figure and interval miss it.
+    /// Figure and interval miss the target.
     Missed,
-    /// There is a figure, which limit or generator have set and not the servers.
+    /// The limit or the generator determined the figure, not the servers.
     NotJudged,
-    /// There is a figure and no target.
+    /// The figure has no target.
     Stated,
 }
 
-/// What one plan of a suite found.
+/// Results of one plan of a suite.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PartResult {
-    /// The plan's name.
+    /// Name of the plan.
     pub plan: String,
-    /// Its title.
+    /// Title of the plan.
     pub title: String,
-    /// Its result folder, relative to the suite's; empty when there is none.
+    /// Result folder of the plan, relative to the suite's; empty when there is none.
     pub folder: String,
-    /// Why there is none.
+    /// Reason why there is no result folder.
     pub failed: Option<String>,
-    /// What its reader must know, from its own page.
+    /// Warnings for the reader, from the plan's own page.
     #[serde(default)]
     pub warnings: Vec<String>,
     /// Servers with their rates.
     pub lines: Vec<Line>,
 }
 
-/// One line of a plan's summary, in short.
+/// Short form of one line of a plan's summary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Line {
-    /// The server's name; `limit` for the limit responder.
+    /// Name of the server; `limit` for the limit responder.
     pub server: String,
-    /// How it was run.
+    /// Variant of the server.
     pub variant: String,
-    /// Its highest rate.
+    /// Highest rate, in leases per second.
     pub leases_per_s: Option<f64>,
     /// Leases per processor second.
     pub leases_per_cpu_s: Option<f64>,
-    /// 99 % latency at about half of its highest rate, microseconds.
+    /// 99 % latency at about half of the line's highest rate, in microseconds.
     pub p99_half_us: Option<f64>,
 }
 
@@ -292,7 +294,7 @@ impl Suite {
     /// Reads a suite from the text of the file called `file`.
     ///
     /// # Errors
-    /// What is wrong with it, with its place.
+    /// The mistakes of the text, with their positions.
     pub fn parse(file: &str, text: &str) -> Result<Self, String> {
         let suite: Self = toml::from_str(text).map_err(|e| format!("{file}: {e}"))?;
         let problems: Vec<String> =
@@ -307,7 +309,7 @@ impl Suite {
             .join("\n"))
     }
 
-    /// What does not fit together in a row.
+    /// Returns the conflict within a row, if any.
     fn problem(&self, row: &RowPlan) -> Option<String> {
         let wrong = |what: &str| Some(format!("row \"{}\": {what}", row.name));
         let targets = [row.at_least.is_some(), row.at_most.is_some(), row.is_stated];

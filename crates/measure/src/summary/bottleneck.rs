@@ -6,11 +6,11 @@ use super::ServerResult;
 use crate::record::{Run, SearchEnd, Trial, VoidReason};
 use crate::search::Stop;
 
-/// Share of the limit responder's rate from which the responder's limit is what was measured: the
+/// Share of the limit responder's rate from which the measured rate is the responder's limit: the
 /// responder does next to nothing for an exchange, so no server comes as near by its own speed.
 const LIMIT_SHARE: f64 = 0.9;
 
-/// The bottleneck of a search in place of the server.
+/// Bottleneck of a search other than the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bottleneck {
@@ -21,7 +21,7 @@ pub enum Bottleneck {
 }
 
 impl Bottleneck {
-    /// The bottleneck in a clause.
+    /// Returns the bottleneck in a clause.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -30,9 +30,9 @@ impl Bottleneck {
         }
     }
 
-    /// The bottleneck of a variant of a server, by how its searches ended: the generator when most
-    /// of those that found a rate ended because trials above it were void for the generator's
-    /// fault.
+    /// Returns the bottleneck of a variant of a server, by the ends of its searches: the generator
+    /// when most of the searches that found a rate ended because trials above it were void for the
+    /// generator's fault.
     pub(super) fn of_searches(
         (server, variant): (&str, &str),
         trials: &[&Trial],
@@ -49,7 +49,7 @@ impl Bottleneck {
         (2 * stopped > found.len() && is_generator).then_some(Self::Generator)
     }
 
-    /// The bottleneck of `result`, which knows its share of the limit.
+    /// Returns the bottleneck of `result`, whose share of the limit is known.
     pub(super) fn of_share(result: &ServerResult) -> Option<Self> {
         let is_at_limit = result.share_of_limit.is_some_and(|share| share >= LIMIT_SHARE);
         result.bottleneck.or_else(|| is_at_limit.then_some(Self::Limit))

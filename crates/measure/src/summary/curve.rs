@@ -1,4 +1,4 @@
-//! Putting trials at about the same rate together, and reading a curve.
+//! Load curves: grouping of trials at about the same rate, and reading of a curve.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use crate::record::{ExchangeCounts, LatencySummary, LoadRecord, Trial};
 
 /// Rates within this factor of the lowest of a group are one point of the curve.
 const SAME_RATE: f64 = 1.02;
-/// What counts as half of the highest rate.
+/// Range of fractions that count as half of the highest rate.
 const ABOUT_HALF: core::ops::RangeInclusive<f64> = 0.35..=0.65;
 
-/// The load curve of the trials that count, ascending by offered rate.
+/// Returns the load curve of the trials that count, ascending by offered rate.
 pub(super) fn curve(trials: &[&Trial]) -> Vec<CurvePoint> {
     let mut counted: Vec<&Trial> =
         trials.iter().copied().filter(|trial| !trial.is_void()).collect();
@@ -31,7 +31,7 @@ pub(super) fn curve(trials: &[&Trial]) -> Vec<CurvePoint> {
     points
 }
 
-/// One point from trials at about the same rate.
+/// Makes one point from trials at about the same rate.
 fn point(group: &[&Trial]) -> CurvePoint {
     let loads = || group.iter().filter_map(|trial| trial.load.as_ref());
     let seconds: f64 = loads().map(|load| load.duration_s).sum();
@@ -56,14 +56,14 @@ fn busy(cpu_s: f64, elapsed_s: f64) -> f64 {
     if elapsed_s > 0.0 { cpu_s / elapsed_s } else { 0.0 }
 }
 
-/// The exchanges of several records, added up.
+/// Adds up the exchanges of several records.
 pub(super) fn counts<'t>(loads: impl Iterator<Item = &'t LoadRecord>) -> ExchangeCounts {
     loads.fold(ExchangeCounts::default(), |sum, load| sum.with(&load.exchanges))
 }
 
-/// The latency of several records: one record's own figures, else those of the histograms put
-/// together. A record without a histogram can only stand alone; of several such, the one with
-/// the most exchanges speaks.
+/// Returns the latency of several records: a single record's own figures, else those of the added
+/// histograms. A record without a histogram cannot be combined; of several such records, the one
+/// with the most exchanges is used.
 pub(super) fn latency<'t>(loads: impl Iterator<Item = &'t LoadRecord>) -> LatencySummary {
     let loads: Vec<&LoadRecord> = loads.collect();
     if let [only] = loads.as_slice() {
@@ -83,7 +83,7 @@ pub(super) fn latency<'t>(loads: impl Iterator<Item = &'t LoadRecord>) -> Latenc
         .unwrap_or_default()
 }
 
-/// The point nearest to half of `highest_per_s`.
+/// Returns the point nearest to half of `highest_per_s`.
 pub(super) fn half(curve: &[CurvePoint], highest_per_s: f64) -> Option<LatencyAt> {
     let distance = |point: &CurvePoint| (point.offered_per_s / highest_per_s - 0.5).abs();
     curve

@@ -1,4 +1,4 @@
-//! From raw records to a summary.
+//! Digest of raw records to a summary.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,20 +12,19 @@ use crate::statistics::{
     NoiseFloor, lower_median, noise_floor, paired_ratio, trimmed_paired_ratio,
 };
 
-/// Share of stolen time that a reader should be told of, percent.
+/// Share of stolen time from which the summary warns, in percent.
 const STEAL_WARNING_PERCENT: f64 = 5.0;
-/// Share of the limit above which the server may not be what was measured.
+/// Share of the limit above which the summary warns that the limit may have bounded the rate.
 const LIMIT_WARNING_SHARE: f64 = 0.8;
 
-/// Judges the records of a run. The same records give the same summary in whatever order they
-/// come.
+/// Judges the records of a run. Equal records give an equal summary in any order.
 #[must_use]
 pub fn digest(run: &Run, trials: &[Trial]) -> Summary {
     let mut ordered: Vec<&Trial> = trials.iter().collect();
     ordered.sort_by_key(|trial| trial.number);
     let loss_percent = run.plan.search.loss_percent;
     let mut by_server: BTreeMap<&str, Vec<&Trial>> = BTreeMap::new();
-    // What is profiled is not measured.
+    // Trials with a profile are no measurements.
     let measured = ordered.iter().filter(|trial| trial.purpose.is_at_a_rate());
     for trial in measured {
         by_server.entry(&trial.server).or_default().push(trial);
@@ -83,7 +82,7 @@ pub fn digest(run: &Run, trials: &[Trial]) -> Summary {
     summary
 }
 
-/// Leases granted twice at a time, by server.
+/// Counts leases granted twice at a time, by server.
 fn conflicts(trials: &[&Trial]) -> BTreeMap<String, u64> {
     let mut conflicts = BTreeMap::new();
     for trial in trials {
@@ -95,7 +94,7 @@ fn conflicts(trials: &[&Trial]) -> BTreeMap<String, u64> {
     conflicts
 }
 
-/// The first avalanche of a server in which every client got a lease.
+/// Returns the first avalanche of a server in which every client got a lease.
 fn avalanche(trials: &[&Trial], result: &ServerResult) -> Option<AvalancheResult> {
     let is_it = |trial: &&&Trial| {
         trial.purpose == Purpose::Avalanche
@@ -110,7 +109,7 @@ fn avalanche(trials: &[&Trial], result: &ServerResult) -> Option<AvalancheResult
     Some(AvalancheResult { clients: load.exchanges.carried(), took_s: load.duration_s })
 }
 
-/// The profiles of all servers: by server in the order of `results`, then by rate.
+/// Returns the profiles of all servers: by server in the order of `results`, then by rate.
 fn profiles(trials: &[&Trial], results: &[ServerResult]) -> Vec<ServerProfile> {
     let of = |trial: &&Trial| {
         Some(ServerProfile {
@@ -131,8 +130,8 @@ fn profiles(trials: &[&Trial], results: &[ServerResult]) -> Vec<ServerProfile> {
     profiles
 }
 
-/// Where the plan names the server; lines of their own (`godwit-none`) stand after the server
-/// that they are of, unknown ones at the end.
+/// Returns the position of the server in the plan; lines of their own (`godwit-none`) come after
+/// their server, unknown ones at the end.
 fn place(servers: &[String], name: &str) -> usize {
     let is_of = |server: &String| {
         name.strip_prefix(server.as_str())
@@ -145,8 +144,8 @@ fn place(servers: &[String], name: &str) -> usize {
         .unwrap_or(servers.len())
 }
 
-/// The limit: the median of its confirmed rates, else the most that it achieved in any trial that
-/// met the criterion.
+/// Returns the limit: the median of its confirmed rates, else the highest rate that it achieved in
+/// any trial that met the criterion.
 fn limit(trials: &[&Trial], run: &Run) -> Option<Limit> {
     let loss_percent = run.plan.search.loss_percent;
     let rounds = server::rounds(trials, loss_percent);
@@ -178,7 +177,7 @@ fn limit(trials: &[&Trial], run: &Run) -> Option<Limit> {
     })
 }
 
-/// How many runs every server came to the end of.
+/// Returns the number of runs that every server finished.
 fn runs_done(run: &Run, results: &[ServerResult], limit: Option<&Limit>) -> u32 {
     if !run.plan.has_runs() {
         return 0;
@@ -187,16 +186,16 @@ fn runs_done(run: &Run, results: &[ServerResult], limit: Option<&Limit>) -> u32 
     all.map(|runs| runs.len() as u32).min().unwrap_or(0)
 }
 
-/// Every two servers side by side, round by round; where stores are measured, those of
-/// the same; where features are, each over its baseline.
+/// Returns the ratios of every two servers, round by round; if stores are measured, of servers with
+/// an equal store; if features are, of each over its baseline.
 ///
 /// In rounds that begin where the last one ended, a rate is known to within the search's
-/// resolution, the same way in every round, which the spread of the rounds does not show: it widens
-/// the interval. Runs begin at rates of their own, so their spread shows it by itself.
+/// resolution, alike in every round, which the spread of the rounds does not show: the resolution
+/// widens the interval. Runs begin at rates of their own, so their spread shows it by itself.
 fn ratios(results: &[ServerResult], plan: &Plan) -> Vec<Ratio> {
     let mut ratios = Vec::new();
     for (index, above) in results.iter().enumerate() {
-        // Features are set over a baseline, which stands before them.
+        // Each feature is compared with a baseline, which comes before it.
         let first = if plan.names_features() { 0 } else { index + 1 };
         let is_pair = |below: &&ServerResult| plan.is_pair(&above.server, &below.server);
         for below in results[first..].iter().filter(is_pair) {
@@ -249,7 +248,8 @@ fn pairs_of_runs(
     above.runs.iter().filter_map(pair).collect()
 }
 
-/// Neighboring rounds of the same server and variant measured the same thing twice.
+/// Returns the noise floor: neighboring rounds of the same server and variant measured the same
+/// thing twice.
 fn noise(
     by_server: &BTreeMap<&str, Vec<&Trial>>,
     results: &[ServerResult],
@@ -264,7 +264,7 @@ fn noise(
     noise_floor(&pairs)
 }
 
-/// What the records themselves give reason to warn of.
+/// Returns the warnings that the records themselves give reason for.
 fn warnings(summary: &Summary) -> Vec<String> {
     let mut warnings = Vec::new();
     let planned = summary.plan.runs.count;

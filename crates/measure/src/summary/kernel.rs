@@ -1,4 +1,4 @@
-//! What the kernel counted while a trial ran, as part of its row.
+//! Counters of the kernel during a trial, as part of the trial's row.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,9 +8,9 @@ use crate::record::{SideCounts, Trial};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KernelCounts {
-    /// The server's side.
+    /// Counts of the server's side.
     pub server: SideCounts,
-    /// The generator's side, from when it was first seen until it ended.
+    /// Counts of the generator's side, from the first sample with the generator until it ended.
     pub generator: SideCounts,
     /// Datagrams dropped at the generator's sockets.
     pub generator_socket_drops: u64,
@@ -24,7 +24,7 @@ pub struct KernelCounts {
 }
 
 impl KernelCounts {
-    /// The counters of a trial; `None` when nobody looked.
+    /// Returns the counters of a trial; `None` when the lab did not read them.
     #[must_use]
     pub fn of(trial: &Trial) -> Option<Self> {
         let digest = &trial.digest;

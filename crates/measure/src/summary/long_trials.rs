@@ -1,29 +1,29 @@
-//! Long trials second by second: what clients got and did not get, beside what the server used.
+//! Long trials second by second: results of the clients, and use of the server.
 
 use serde::{Deserialize, Serialize};
 
 use crate::record::{LoadTimeline, Purpose, Sample, Trial, server_cpu_s};
 
-/// A trial whose course is told by intervals of a second or so.
+/// Trial whose course is recorded by intervals of about a second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LongTrial {
-    /// The server.
+    /// Name of the server.
     pub server: String,
-    /// The variant.
+    /// Variant of the server.
     pub variant: String,
     /// Position of the trial in the run.
     pub trial: u32,
-    /// What it was for.
+    /// Purpose of the trial.
     pub purpose: Purpose,
     /// Exchanges offered per second.
     pub offered_per_s: f64,
-    /// Addresses that there were for clients, where the pool was to run out.
+    /// Number of free addresses, if the pool was to run out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool_size: Option<u32>,
-    /// Length of an interval, seconds.
+    /// Length of an interval, in seconds.
     pub interval_s: f64,
-    /// The intervals, from the first due time on until nothing more happened.
+    /// Intervals, from the first due time until the last event.
     pub points: Vec<LongTrialPoint>,
 }
 
@@ -35,26 +35,27 @@ pub struct LongTrialPoint {
     pub due: u64,
     /// Exchanges that were completed on time.
     pub completed: u64,
-    /// Exchanges that were rejected by an answer without a lease: in place of the offer, and of the grant.
+    /// Exchanges that the server rejected by an answer without a lease: instead of the offer, and
+    /// of the grant.
     pub rejected: [u64; 2],
     /// Exchanges that came due and were lost: without an offer, and without the grant.
     pub unanswered: [u64; 2],
-    /// Processors that the server kept busy; `None` when that was not seen.
+    /// Processors that the server kept busy; `None` when unknown.
     pub server_cpus_busy: Option<f64>,
-    /// The server's resident memory at the end of the interval, bytes; `None` when it was not seen.
+    /// Resident memory of the server at the end of the interval, in bytes; `None` when unknown.
     pub server_rss_bytes: Option<u64>,
     /// Datagrams dropped at the server's sockets.
     pub server_socket_drops: u64,
 }
 
 impl LongTrial {
-    /// Seconds from the first due time to the first interval that `is_so`.
+    /// Returns the seconds from the first due time to the first interval for which `is_so` is true.
     pub(crate) fn first_s(&self, is_so: impl Fn(&LongTrialPoint) -> bool) -> Option<f64> {
         Some(self.points.iter().position(is_so)? as f64 * self.interval_s)
     }
 
-    /// When the last address is given, if no client gets two and none is left over, seconds from the
-    /// first due time.
+    /// Returns the time at which the server assigns the last address, if no client gets two and
+    /// none is left over, in seconds from the first due time.
     #[must_use]
     pub fn exhausted_s(&self) -> Option<f64> {
         let pool_size = self.pool_size.filter(|_| self.offered_per_s > 0.0)?;
@@ -62,8 +63,8 @@ impl LongTrial {
     }
 }
 
-/// The long trials of a run: those in which a pool ran out, and those of whole seconds that met the
-/// criterion.
+/// Returns the long trials of a run: those in which a pool ran out, and those of whole seconds that
+/// met the criterion.
 pub(super) fn long_trials(trials: &[&Trial], loss_percent: f64) -> Vec<LongTrial> {
     let is_told = |trial: &&&Trial| {
         !trial.is_void()
@@ -105,7 +106,7 @@ fn long_trial(trial: &Trial) -> Option<LongTrial> {
     })
 }
 
-/// Adds what samples saw of the server; a sample belongs to the interval that its middle lies in.
+/// Adds the samples of the server; a sample belongs to the interval of its middle.
 fn add_samples(
     points: &mut [LongTrialPoint],
     trial: &Trial,
@@ -131,7 +132,8 @@ mod tests {
     use super::*;
     use crate::record::{CpuSample, LoadRecord};
 
-    /// Three seconds, of which the last one has rejections; samples of half a second.
+    /// Makes a trial of three seconds, of which the last one has rejections; samples of half a
+    /// second.
     fn trial() -> Trial {
         let sample = |at_s, busy_s, rss| Sample {
             at_s,

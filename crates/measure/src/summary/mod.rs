@@ -1,7 +1,7 @@
-//! What a run amounts to: `summary.json`, from which the report is drawn.
+//! Summary of a run: `summary.json`, from which the report is drawn.
 //!
 //! [`digest`] judges raw records; it reads nothing else and does not depend on their order, so a
-//! stored run can be judged again by a later version.
+//! later version can judge a stored run again.
 
 mod bottleneck;
 mod curve;
@@ -34,181 +34,182 @@ use crate::statistics::{MeanInterval, NoiseFloor, RatioInterval};
 /// Value of `schema` in a [`Summary`].
 pub const SUMMARY_SCHEMA: &str = "godwit.summary.v1";
 
-/// A whole run in figures. Rates are exchanges per second, of which each makes one lease; in plans of
-/// DNS, fields named after leases hold answers.
+/// Whole run in figures. Rates are exchanges per second, of which each makes one lease; in plans of
+/// DNS, fields named after leases contain answers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Summary {
-    /// [`SUMMARY_SCHEMA`].
+    /// Name of the schema, [`SUMMARY_SCHEMA`].
     pub schema: String,
-    /// The plan's title.
+    /// Title of the plan.
     pub title: String,
-    /// When the run began, RFC 3339.
+    /// Begin of the run, RFC 3339.
     pub started: String,
-    /// How long it took, seconds.
+    /// Length of the run, in seconds.
     pub duration_s: f64,
-    /// One entry per server, in the order of the plan; the limit responder is not among them.
+    /// Results of the servers, in the order of the plan; without the limit responder.
     pub results: Vec<ServerResult>,
-    /// Every server against every later one of `results`.
+    /// Ratios of every server over every later one of `results`.
     pub ratios: Vec<Ratio>,
-    /// What kernel and generator can do at most; `None` when it was not measured.
+    /// Limit responder: the most that kernel and generator can do; `None` when it was not measured.
     pub limit: Option<Limit>,
-    /// What a ratio must exceed to mean anything; `None` without two rounds.
+    /// Noise floor, which a ratio must exceed to mean anything; `None` without two rounds.
     pub noise: Option<NoiseFloor>,
-    /// Runs of every server that came to their end; 0 when the plan measures in rounds.
+    /// Runs of every server that are finished; 0 when the plan measures in rounds.
     pub runs_done: u32,
-    /// The plan as it was run.
+    /// Plan as it was run.
     pub plan: Plan,
-    /// Where it ran.
+    /// Environment in which the run took place.
     pub environment: Environment,
     /// Distinct command lines: the lab's own first, then each server's.
     pub commands: Vec<Command>,
-    /// What the reader must know before believing the figures.
+    /// Warnings that the reader must know before believing the figures.
     pub warnings: Vec<String>,
     /// Leases that a server granted to a client while another one held the address, over all of its
-    /// trials, by server; none where there were none. Generators see it whatever the server is.
+    /// trials, by server; servers without such leases are left out. Generators detect them for
+    /// every server.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub conflicts: BTreeMap<String, u64>,
-    /// Every trial, in the order of the run.
+    /// Trials, in the order of the run.
     pub trials: Vec<TrialRow>,
-    /// What clients saw of databases that were ended and started again.
+    /// Restarts of databases, with the clients' results.
     pub restarts: Vec<RestartResult>,
-    /// Long trials second by second, those in which a pool ran out among them.
+    /// Long trials second by second, with those in which a pool ran out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub long_trials: Vec<LongTrial>,
-    /// Where servers' time went, by server in the order of `results`, then by rate.
+    /// Profiles of servers, by server in the order of `results`, then by rate.
     pub profiles: Vec<ServerProfile>,
-    /// What flushing cost, in the order of the run.
+    /// Costs of flushes, in the order of the run.
     pub flushes: Vec<FlushCost>,
-    /// How long servers took to start for the first time, in the order of the run.
+    /// First starts of the servers, in the order of the run.
     pub starts: Vec<Start>,
-    /// Processors and memory over the run, thinned out to what can be drawn.
+    /// Processors and memory over the run, thinned out for drawing.
     pub timeline: Vec<TimePoint>,
     /// Raw files of the run, relative to the result folder.
     pub files: Vec<String>,
 }
 
-/// What was found about one server.
+/// Result of one server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServerResult {
-    /// The server's name.
+    /// Name of the server.
     pub server: String,
-    /// The variant that the figures are of: the best of those tried; empty when there is only one.
+    /// Variant that the figures belong to: the best of those tried; empty when there is only one.
     pub variant: String,
-    /// All variants tried, the chosen one too.
+    /// Variants tried, with the chosen one.
     pub variants: Vec<VariantResult>,
-    /// The highest rate achieved in a confirming trial that met the criterion: of one round that
-    /// round's, of several the lower median over the rounds. Of a plan with runs, the mean of
-    /// `mean`. `None` when nothing was confirmed.
+    /// Highest rate achieved in a confirming trial that met the criterion, in exchanges per second:
+    /// that of a single round, or the lower median over several rounds. In a plan with runs, the
+    /// mean of `mean`. `None` when nothing was confirmed.
     pub leases_per_s: Option<f64>,
-    /// Lowest of the rounds' figures; `None` of one round, which is no range.
+    /// Lowest of the rounds' figures; `None` for one round, which is no range.
     pub leases_per_s_low: Option<f64>,
-    /// Highest of the rounds' figures; `None` of one round.
+    /// Highest of the rounds' figures; `None` for one round.
     pub leases_per_s_high: Option<f64>,
-    /// True when the server was never seen to miss the criterion above that rate: the plan, the
-    /// generator or the time ended the search, and the figure says "at least".
+    /// True if the server never missed the criterion above that rate: the plan, the generator or
+    /// the time ended the search, and the figure is a lower bound.
     pub is_at_least: bool,
-    /// The least share, 0 to 1, that the server did not carry in any trial, when that was more than
-    /// the criterion allows at every rate, far below what it answered too: it has no highest rate
-    /// and is not slow. `None` otherwise.
+    /// Least share, 0 to 1, that the server did not carry in any trial, when that was more than the
+    /// criterion allows at every rate, far below what it answered too: it has no highest rate and
+    /// is not slow. `None` otherwise.
     pub loses_at_every_rate: Option<f64>,
     /// Leases per processor second of the server near its highest rate.
     pub leases_per_cpu_s: Option<f64>,
-    /// The cause of the rate, when it was not the server.
+    /// Cause of the rate, if it was not the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<Bottleneck>,
     /// `leases_per_s` over the limit responder's, 0 to 1.
     pub share_of_limit: Option<f64>,
-    /// The server's largest resident memory, bytes; 0 when unknown.
+    /// Largest resident memory of the server, in bytes; 0 when unknown.
     pub rss_bytes: u64,
     /// Latency at about half the highest rate.
     pub latency_half: Option<LatencyAt>,
     /// Latency at the highest rate.
     pub latency_max: Option<LatencyAt>,
-    /// What the link carried at the highest rate; `None` when it was not counted.
+    /// Traffic of the link at the highest rate; `None` when it was not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub carried_max: Option<Carried>,
-    /// The load curve by offered rate.
+    /// Load curve by offered rate.
     pub curve: Vec<CurvePoint>,
-    /// All clients at once, where that was tried and all got a lease.
+    /// Result of all clients at once, if that was tried and all got a lease.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avalanche: Option<AvalancheResult>,
     /// Each round's confirmed rate.
     pub rounds: Vec<Round>,
-    /// Every run that came to its end, void ones too; empty when the plan measures in rounds.
+    /// Runs that are finished, void ones too; empty when the plan measures in rounds.
     pub runs: Vec<RunFigure>,
-    /// The mean over the runs that count, without those dropped.
+    /// Mean over the runs that count, without those dropped.
     pub mean: Option<MeanInterval>,
-    /// The same of the leases per processor second.
+    /// Mean of the leases per processor second over the runs that count, without those dropped.
     pub mean_per_cpu: Option<MeanInterval>,
-    /// Whether messages to the server left in groups (UDP segmentation); `None` when that is not
-    /// known or differs from trial to trial.
+    /// True if messages to the server left in groups (UDP segmentation); `None` when that is
+    /// unknown or differs from trial to trial.
     pub segmentation: Option<bool>,
-    /// Trials of all variants.
+    /// Number of trials of all variants.
     pub trials: u32,
-    /// Those that were void.
+    /// Number of void trials of all variants.
     pub voids: u32,
     /// Void trials by reason; one trial may have several.
     pub void_reasons: BTreeMap<VoidReason, u32>,
 }
 
 impl ServerResult {
-    /// Both ends of what the highest rate may be: of the 95 % interval where there is one, else the
-    /// lowest and the highest round; and whether they are an interval.
+    /// Returns both ends of the highest rate: of the 95 % interval if there is one, else the lowest
+    /// and the highest round; and true if they are an interval.
     #[must_use]
     pub fn range(&self) -> (Option<f64>, Option<f64>, bool) {
         match self.mean.filter(MeanInterval::has_interval) {
             Some(mean) => (Some(mean.low), Some(mean.high), true),
-            // Results of older versions have both ends of one round, which is no range.
+            // Results of older versions have both ends for one round, which is no range.
             None if self.rounds.len() == 1 => (None, None, false),
             None => (self.leases_per_s_low, self.leases_per_s_high, false),
         }
     }
 }
 
-/// What a link carried, megabits per second of Ethernet frames, without what is on the wire between frames
-/// and after them.
+/// Traffic of a link, in megabits per second of Ethernet frames, without the bits on the wire
+/// between frames and after them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Carried {
-    /// To the server.
+    /// Traffic to the server, in Mbit/s.
     pub to_server_mbit_s: f64,
-    /// From the server.
+    /// Traffic from the server, in Mbit/s.
     pub from_server_mbit_s: f64,
 }
 
-/// Clients that all came at once and sent again until they were served.
+/// Result of clients that all came at once and sent again until they were served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AvalancheResult {
-    /// How many.
+    /// Number of clients.
     pub clients: u64,
-    /// Seconds until all of them had a lease.
+    /// Time until all of them had a lease, in seconds.
     pub took_s: f64,
 }
 
-/// One way of running a server.
+/// Variant: one way of running a server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VariantResult {
-    /// Its name.
+    /// Name of the variant.
     pub variant: String,
-    /// As in [`ServerResult::leases_per_s`].
+    /// Highest rate of the variant, as in [`ServerResult::leases_per_s`].
     pub leases_per_s: Option<f64>,
-    /// As in [`ServerResult::leases_per_cpu_s`].
+    /// Leases per processor second of the variant, as in [`ServerResult::leases_per_cpu_s`].
     pub leases_per_cpu_s: Option<f64>,
 }
 
-/// What one round found.
+/// Result of one round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Round {
-    /// The round, from 0.
+    /// Number of the round, from 0.
     pub round: u32,
-    /// Rate offered in the confirming trial.
+    /// Rate offered in the confirming trial, in exchanges per second.
     pub offered_per_s: f64,
-    /// Rate achieved in it.
+    /// Rate achieved in the confirming trial, in exchanges per second.
     pub leases_per_s: f64,
     /// Leases per processor second in this round.
     pub leases_per_cpu_s: Option<f64>,
@@ -217,19 +218,19 @@ pub struct Round {
     pub exchanges_per_generator_cpu_s: Option<f64>,
 }
 
-/// Latency from when an exchange was due, at one offered rate.
+/// Latency from the due time of an exchange, at one offered rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LatencyAt {
     /// Exchanges offered per second.
     pub offered_per_s: f64,
-    /// The distribution.
+    /// Distribution of the latency.
     pub latency: LatencySummary,
-    /// Share of the same exchanges that were not carried, 0 to 1.
+    /// Share of these exchanges that were not carried, 0 to 1.
     pub loss: f64,
 }
 
-/// All trials of a server at about the same offered rate, put together.
+/// Trials of a server at about the same offered rate, combined to one point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CurvePoint {
@@ -237,59 +238,60 @@ pub struct CurvePoint {
     pub offered_per_s: f64,
     /// Exchanges carried per second: completed on time, and not out of a queue that grew.
     pub achieved_per_s: f64,
-    /// Share of exchanges that were not carried, 0 to 1: what the criterion limits.
+    /// Share of exchanges that were not carried, 0 to 1; the criterion limits this share.
     pub loss: f64,
-    /// The part of `loss` that was completed on time, out of a queue that grew.
+    /// Part of `loss` that was completed on time, out of a queue that grew.
     pub behind: f64,
-    /// Trials put together.
+    /// Number of trials in the point.
     pub trials: u32,
-    /// Latency from when an exchange was due, from the histograms put together.
+    /// Latency from the due time of an exchange, from the added histograms.
     pub latency: LatencySummary,
-    /// Processors that the server kept busy; `None` when they were not seen.
+    /// Processors that the server kept busy; `None` when unknown.
     pub server_cpus_busy: Option<f64>,
 }
 
-/// One server against another.
+/// Ratio of one server over another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
-    /// The one above the line.
+    /// Server in the numerator.
     pub server: String,
-    /// The one below it.
+    /// Server in the denominator.
     pub to: String,
-    /// Of the highest rates, one pair per round.
+    /// Ratio of the highest rates, one pair per round.
     pub leases_per_s: Option<RatioInterval>,
-    /// Of the leases per processor second, one pair per round.
+    /// Ratio of the leases per processor second, one pair per round.
     pub leases_per_cpu_s: Option<RatioInterval>,
-    /// True when the denominator is only "at least": the ratio may be smaller.
+    /// True if the denominator is only a lower bound: the ratio may be smaller.
     pub is_at_most: bool,
-    /// True when the numerator is only "at least": the ratio may be larger.
+    /// True if the numerator is only a lower bound: the ratio may be larger.
     pub is_at_least: bool,
-    /// The cause of either server's rate, when it was not the server: the ratio is not theirs then.
+    /// Cause of either server's rate, if it was not the server: the ratio is not that of the
+    /// servers then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<Bottleneck>,
 }
 
-/// The plain responder: what kernel and generator can do at most.
+/// Limit responder: the most that kernel and generator can do.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limit {
-    /// Exchanges per second; of DHCP half of its answers, as an exchange takes two.
+    /// Exchanges per second; for DHCP half of the responder's answers, as an exchange takes two.
     pub leases_per_s: f64,
     /// Answers per second.
     pub answers_per_s: f64,
-    /// True when it was never seen to miss the criterion.
+    /// True if the limit responder never missed the criterion.
     pub is_at_least: bool,
-    /// As in [`ServerResult::runs`].
+    /// Runs of the limit responder, as in [`ServerResult::runs`].
     pub runs: Vec<RunFigure>,
-    /// As in [`ServerResult::mean`].
+    /// Mean of the limit responder, as in [`ServerResult::mean`].
     pub mean: Option<MeanInterval>,
     /// Each round's confirmed rate.
     pub rounds: Vec<Round>,
-    /// Its load curve.
+    /// Load curve of the limit responder.
     pub curve: Vec<CurvePoint>,
-    /// Its trials.
+    /// Number of trials of the limit responder.
     pub trials: u32,
-    /// Those that were void.
+    /// Number of its void trials.
     pub voids: u32,
 }
 
@@ -297,9 +299,9 @@ pub struct Limit {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Command {
-    /// Whose it is: `lab`, or a server with its variant and role.
+    /// Owner of the command: `lab`, or a server with its variant and role.
     pub whose: String,
-    /// The words as a shell would take them.
+    /// Words as a shell would take them.
     pub command: String,
 }
 
@@ -307,81 +309,81 @@ pub struct Command {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TrialRow {
-    /// Position in the run.
+    /// Position of the trial in the run.
     pub number: u32,
-    /// The server.
+    /// Name of the server.
     pub server: String,
-    /// The variant.
+    /// Variant of the server.
     pub variant: String,
-    /// What the trial was for.
+    /// Purpose of the trial.
     pub purpose: Purpose,
-    /// Which time around.
+    /// Number of the round, from 0.
     pub round: u32,
-    /// Seconds since the run began when it began.
+    /// Begin of the trial, in seconds since the run began.
     pub start_s: f64,
-    /// Seconds since the run began when it ended.
+    /// End of the trial, in seconds since the run began.
     pub end_s: f64,
     /// Exchanges offered per second.
     pub offered_per_s: f64,
     /// Exchanges carried per second: completed on time, and not out of a queue that grew.
     pub achieved_per_s: f64,
-    /// Share of exchanges that were not carried, 0 to 1: what the criterion limits.
+    /// Share of exchanges that were not carried, 0 to 1; the criterion limits this share.
     pub loss: f64,
-    /// The part of `loss` that was completed on time, out of a queue that grew.
+    /// Part of `loss` that was completed on time, out of a queue that grew.
     pub behind: f64,
-    /// Median latency, microseconds; `None` of too few exchanges.
+    /// Median latency, in microseconds; `None` for too few exchanges.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p50_us: Option<f64>,
-    /// 99 % latency, microseconds; `None` of too few exchanges.
+    /// 99 % latency, in microseconds; `None` for too few exchanges.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p99_us: Option<f64>,
-    /// Processor seconds of the server; `None` when they were not seen.
+    /// Processor seconds of the server; `None` when unknown.
     pub server_cpu_s: Option<f64>,
-    /// The share of the server's processors that was used while exchanges came due, 0 to 1; stolen
-    /// time counts neither as used nor as there. `None` when they were not seen.
+    /// Share of the server's processors that was used while exchanges came due, 0 to 1; stolen time
+    /// counts neither as used nor as available. `None` when unknown.
     pub server_load: Option<f64>,
     /// Share of the processors' time that was stolen, 0 to 1.
     pub steal_share: f64,
-    /// Datagrams dropped at the server's sockets; `None` when they were not seen.
+    /// Datagrams dropped at the server's sockets; `None` when unknown.
     pub server_socket_drops: Option<u64>,
-    /// Whether the criterion was met (never of a void trial).
+    /// True if the criterion was met (never for a void trial).
     pub meets: bool,
-    /// Why it is void; empty when it counts.
+    /// Reasons why the trial is void; empty when it counts.
     pub void: Vec<VoidReason>,
-    /// What the kernel counted meanwhile; `None` in records of versions that did not count.
+    /// Counters of the kernel during the trial; `None` in records of versions that did not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<KernelCounts>,
-    /// Where messages waited meanwhile, in plans that are about that.
+    /// Queues in which messages waited during the trial, in plans that are about queues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queues: Option<Queues>,
-    /// What spoils its figures, or says where load was lost; of plans of DNS.
+    /// Notes on wrong figures, or on places where load was lost; in plans of DNS.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
-    /// The generator's seed.
+    /// Seed of the generator.
     pub seed: u64,
     /// Command lines by role.
     pub commands: BTreeMap<String, String>,
 }
 
-/// Where a server's time went at one offered rate.
+/// Profile of a server at one offered rate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServerProfile {
     /// Number of the trial.
     pub trial: u32,
-    /// The server.
+    /// Name of the server.
     pub server: String,
-    /// The variant.
+    /// Variant of the server.
     pub variant: String,
     /// Exchanges offered per second.
     pub offered_per_s: f64,
     /// Exchanges carried per second.
     pub achieved_per_s: f64,
-    /// The profile.
+    /// Profile of the trial.
     pub profile: Profile,
 }
 
-/// The machine at one moment of the run.
+/// State of the machine at one moment of the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TimePoint {
@@ -389,13 +391,13 @@ pub struct TimePoint {
     pub at_s: f64,
     /// Number of the trial that was running.
     pub trial: u32,
-    /// Processors that the server kept busy; `None` when they were not seen.
+    /// Processors that the server kept busy; `None` when unknown.
     pub server_cpus_busy: Option<f64>,
     /// Processors that the generator kept busy.
     pub generator_cpus_busy: f64,
-    /// Processors' worth of time that was stolen.
+    /// Stolen time, as a number of processors.
     pub stolen_cpus: f64,
-    /// The server's resident memory, bytes.
+    /// Resident memory of the server, in bytes.
     pub server_rss_bytes: u64,
     /// Datagrams dropped at the server's sockets since the point before.
     pub server_socket_drops: u64,

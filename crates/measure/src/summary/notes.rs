@@ -1,5 +1,6 @@
-//! What spoils a figure of a DNS server without making its trial void, and where queries were lost: one
-//! word each, found in the record of the trial or by setting trials side by side.
+//! Notes on trials of DNS servers: reasons for wrong figures that do not make a trial void, and
+//! places where queries were lost. Each note is one word, found in the record of a trial or by
+//! comparing trials.
 
 use core::fmt;
 
@@ -9,20 +10,20 @@ use super::{KernelCounts, ServerResult, Summary, TrialRow};
 use crate::plan::{GIGABIT_BYTES_PER_S, WIRE_BYTES};
 use crate::record::{LoadRecord, Run, TrafficCounts, Trial};
 
-/// Share of stolen time from which it is told of.
+/// Share of stolen time from which there is a note.
 const STOLEN_SHARE: f64 = 0.05;
-/// Share of a processor's time in interrupts from which they are what bounds the rate.
+/// Share of a processor's time in interrupts from which interrupts bound the rate.
 const SOFTIRQ_SHARE: f64 = 0.8;
-/// Load from which a processor has nothing left.
+/// Load from which a processor has no time left.
 const BUSY_LOAD: f64 = 0.9;
 /// Share of a server's best rate below which it should not be busy.
 const LOW_RATE_SHARE: f64 = 0.5;
-/// Share by which interface and generator may differ: what else passes a link of namespaces.
+/// Share by which interface and generator may differ, due to other packets on a link of namespaces.
 const COUNTERS_SHARE: f64 = 0.001;
-/// Packets by which they may differ in any case.
+/// Number of packets by which they may differ in any case.
 const COUNTERS_PACKETS: u64 = 10;
 
-/// One thing to know of a trial's figures.
+/// Note on a trial's figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Note {
@@ -36,12 +37,12 @@ pub enum Note {
     BacklogFull,
     /// Answers found the generator's receive buffer full.
     GeneratorSocketFull,
-    /// Datagrams came to ports of the generator's network that nobody had, which may cost ICMP
+    /// Datagrams came to ports of the generator's network without a socket, which may cost ICMP
     /// messages.
     NoPort,
     /// Queries were answered with another response code.
     Refused,
-    /// Answers were not what had been asked for.
+    /// Answers did not match their queries.
     Wrong,
     /// Queries were answered more than once.
     AnsweredTwice,
@@ -51,18 +52,18 @@ pub enum Note {
     Stolen,
     /// Interrupts took nearly all of the server's processor.
     InterruptBound,
-    /// The server's processor was as busy as can be at a rate far below the server's best.
+    /// The server's processor was fully busy at a rate far below the server's best.
     AlwaysBusy,
     /// Queries left in groups, so that interfaces counted groups.
     Segmented,
     /// The server's interface received another number of packets than the generator sent.
     CountersDiffer,
-    /// More than Gigabit Ethernet carries.
+    /// Traffic exceeded the capacity of Gigabit Ethernet.
     BeyondGigabit,
 }
 
 impl Note {
-    /// All notes, in the order in which they are told.
+    /// All notes, in the order in which they are reported.
     pub const ALL: [Self; 16] = [
         Self::ServerSocketFull,
         Self::ServerSendFull,
@@ -82,7 +83,7 @@ impl Note {
         Self::BeyondGigabit,
     ];
 
-    /// In words, for a report.
+    /// Returns the note in words, for a report.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -105,7 +106,7 @@ impl Note {
         }
     }
 
-    /// Whether even a rate that met the criterion is not what it seems with it.
+    /// Returns true if the note makes even a rate that met the criterion doubtful.
     const fn spoils_rate(self) -> bool {
         matches!(
             self,
@@ -124,8 +125,8 @@ impl fmt::Display for Note {
     }
 }
 
-/// The notes that a trial's own record gives reason for, in the order of [`Note::ALL`]; none of plans of
-/// other protocols.
+/// Returns the notes that a trial's own record gives reason for, in the order of [`Note::ALL`];
+/// none for plans of other protocols.
 pub(super) fn of_trial(trial: &Trial, run: &Run) -> Vec<Note> {
     let Some(load) = trial.load.as_ref().filter(|_| !run.plan.protocol.is_dhcp()) else {
         return Vec::new();
@@ -161,8 +162,8 @@ pub(super) fn of_trial(trial: &Trial, run: &Run) -> Vec<Note> {
     Note::ALL.into_iter().filter(holds).collect()
 }
 
-/// Whether the server's interface received another number of packets than the generator sent, which no
-/// known drop explains.
+/// Returns true if the server's interface received another number of packets than the generator
+/// sent, and no known drop explains the difference.
 fn do_differ(load: &LoadRecord, kernel: &KernelCounts) -> bool {
     let received = kernel.server.received.packets;
     let is_comparable = received > 0 && !load.segmentation && kernel.softnet_drops == 0;
@@ -171,7 +172,7 @@ fn do_differ(load: &LoadRecord, kernel: &KernelCounts) -> bool {
     is_comparable && received.abs_diff(sent) > allowed
 }
 
-/// Whether queries or answers would have needed a faster link than Gigabit Ethernet.
+/// Returns true if queries or answers would have needed a faster link than Gigabit Ethernet.
 fn is_beyond_gigabit(load: &LoadRecord, kernel: &KernelCounts) -> bool {
     let needs = |traffic: TrafficCounts| {
         let bytes = traffic.bytes as f64 + traffic.packets as f64 * WIRE_BYTES;
@@ -182,7 +183,7 @@ fn is_beyond_gigabit(load: &LoadRecord, kernel: &KernelCounts) -> bool {
     is_known && (needs(kernel.server.received) || needs(kernel.server.sent))
 }
 
-/// Adds the notes for which trials have to be set side by side.
+/// Adds the notes that follow from comparing trials.
 pub(super) fn compare(summary: &mut Summary) {
     if summary.plan.protocol.is_dhcp() {
         return;
@@ -205,7 +206,7 @@ pub(super) fn compare(summary: &mut Summary) {
     }
 }
 
-/// What to say of the trials of a server that met the criterion all the same.
+/// Adds warnings about the trials of a server that met the criterion in spite of notes.
 pub(super) fn warnings(rows: &[TrialRow], result: &ServerResult, warnings: &mut Vec<String>) {
     let met: Vec<&TrialRow> = rows
         .iter()
@@ -238,7 +239,8 @@ mod tests {
         run
     }
 
-    /// A second at 1,000 queries of 85 octets a second, all of which were answered with 113.
+    /// Makes a trial of a second at 1,000 queries of 85 bytes per second, all of which were
+    /// answered with 113 bytes.
     fn clean() -> Trial {
         let traffic = |packets, frame| TrafficCounts {
             packets,
@@ -318,7 +320,8 @@ mod tests {
 
     #[test]
     fn answers_fill_a_link_before_queries_do() {
-        // 113 octets and 24 of the wire: 912,409 a second fill it, and 1,146,789 queries do.
+        // 113 bytes and 24 of the wire: 912,409 answers per second fill the link, and 1,146,789
+        // queries do.
         let at = |queries: u64, answers: u64| {
             let mut trial = clean();
             let counts = &mut trial.digest.server_counts;

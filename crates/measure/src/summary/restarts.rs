@@ -1,60 +1,62 @@
-//! What clients saw of a database that was ended and started again.
+//! Results of clients while a database was ended and started again.
 
 use serde::{Deserialize, Serialize};
 
 use crate::record::{LoadTimeline, Purpose, Restart, Trial};
 
-/// One trial in whose middle the database was ended and started again.
+/// Result of one trial in whose middle the database was ended and started again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RestartResult {
-    /// The server.
+    /// Name of the server.
     pub server: String,
-    /// The variant.
+    /// Variant of the server.
     pub variant: String,
     /// Position of the trial in the run.
     pub trial: u32,
-    /// How the database was ended.
+    /// Way in which the database was ended.
     pub how: Purpose,
     /// Exchanges offered per second.
     pub offered_per_s: f64,
-    /// When the database was ended and was there again.
+    /// Times at which the database was ended and was available again.
     pub restart: Restart,
-    /// From the end of the database to the first lease that was completed after the longest silence,
-    /// seconds, exact to an interval of the time line; `None` when no lease was completed any more.
+    /// Time from the end of the database to the first lease that was completed after the longest
+    /// silence, in seconds, exact to an interval of the timeline; `None` when no lease was
+    /// completed any more.
     pub first_lease_s: Option<f64>,
     /// Exchanges that came due.
     pub due: u64,
     /// Exchanges that were not completed on time.
     pub missed: u64,
-    /// Those of them that came due before the database was ended by more than the deadline, or after
-    /// leases were completed again.
+    /// Missed exchanges that came due before the database was ended by more than the deadline, or
+    /// after leases were completed again.
     pub missed_apart: u64,
     /// Exchanges that the server refused.
     pub refused: u64,
-    /// Exchanges answered with something that breaks the protocol, or with another client's data.
+    /// Exchanges answered with a message that breaks the protocol, or with another client's data.
     pub wrong: u64,
     /// Exchanges answered more than once.
     pub answered_again: u64,
-    /// What happened when.
+    /// Exchanges by intervals.
     pub timeline: LoadTimeline,
 }
 
 impl RestartResult {
-    /// Seconds that the database was away.
+    /// Returns the seconds for which the database was unavailable.
     #[must_use]
     pub fn away_s(&self) -> f64 {
         self.restart.answered_at_s - self.restart.ended_at_s
     }
 
-    /// The exchanges that were not completed on time, as seconds of the load that was offered.
+    /// Returns the exchanges that were not completed on time, as seconds of the load that was
+    /// offered.
     #[must_use]
     pub fn missed_s(&self) -> f64 {
         if self.offered_per_s > 0.0 { self.missed as f64 / self.offered_per_s } else { 0.0 }
     }
 }
 
-/// What became of every trial in which a database was ended.
+/// Returns the results of every trial in which a database was ended.
 pub(super) fn restarts(trials: &[&Trial], deadline_s: f64) -> Vec<RestartResult> {
     trials.iter().filter_map(|trial| result(trial, deadline_s)).collect()
 }
@@ -91,8 +93,9 @@ fn result(trial: &Trial, deadline_s: f64) -> Option<RestartResult> {
     })
 }
 
-/// When leases were completed again: the end of the longest silence that the end of the database
-/// fell into or came before. `ended_s` itself when there was none; `None` when it never ended.
+/// Returns the time at which leases were completed again: the end of the longest silence that
+/// contains the end of the database or follows it. `ended_s` itself when there was none; `None`
+/// when it never ended.
 fn back_s(timeline: &LoadTimeline, ended_s: f64) -> Option<f64> {
     let first = (ended_s / timeline.interval_s).floor().max(0.0) as usize;
     let last_due = timeline.points.iter().rposition(|point| point[0] > 0)?;
@@ -102,7 +105,7 @@ fn back_s(timeline: &LoadTimeline, ended_s: f64) -> Option<f64> {
             run += 1;
             continue;
         }
-        // Behind the last due time silence is nothing but the end.
+        // After the last due time silence is only the end of the trial.
         if run > longest.0 && index - run <= last_due {
             longest = (run, Some(index));
         }
@@ -120,7 +123,7 @@ mod tests {
     use super::*;
     use crate::record::{ExchangeCounts, LoadRecord};
 
-    /// Ten exchanges per interval of 0.1 s over 3 s, none completed in `silence`.
+    /// Makes a trial of ten exchanges per interval of 0.1 s over 3 s, none completed in `silence`.
     fn trial(silence: std::ops::Range<usize>) -> Trial {
         let mut points = vec![[10, 10, 0]; 30];
         for point in &mut points[silence.clone()] {

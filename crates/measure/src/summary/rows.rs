@@ -1,17 +1,17 @@
-//! The parts of a summary that list rather than judge: trials, the time line, command lines.
+//! Parts of a summary that list rather than judge: trials, the timeline, command lines.
 
 use std::collections::BTreeSet;
 
 use super::{Command, KernelCounts, TimePoint, TrialRow, notes};
 use crate::record::{Run, Sample, Trial, server_cpu_s};
 
-/// Most points of a time line; a screen is hardly wider.
+/// Most points of a timeline; a screen is hardly wider.
 const TIME_POINTS: usize = 900;
 
 /// Samples at a trial's beginning in which the generator starts.
 const STARTING_SAMPLES: usize = 2;
 
-/// A trial as a line of a table.
+/// Makes the row of a trial in a table.
 pub(super) fn row(trial: &Trial, run: &Run) -> TrialRow {
     let latency = trial.load.as_ref().map(|load| load.latency_due.supported()).unwrap_or_default();
     TrialRow {
@@ -42,8 +42,9 @@ pub(super) fn row(trial: &Trial, run: &Run) -> TrialRow {
     }
 }
 
-/// The share of its processors that the server used while exchanges came due: what waits for late
-/// answers afterwards, and the generator's start, would water it down.
+/// Returns the share of its processors that the server used while exchanges came due. The wait for
+/// late answers afterwards and the generator's start are left out, because they would dilute the
+/// share.
 fn server_load(trial: &Trial) -> f64 {
     let duration_s = trial.load.as_ref().map_or(0.0, |load| load.duration_s);
     let (from_s, until_s) = (trial.start_s, trial.start_s + duration_s);
@@ -52,7 +53,7 @@ fn server_load(trial: &Trial) -> f64 {
             && sample.at_s <= until_s + sample.interval_s / 2.0
     };
     let samples: Vec<&Sample> = trial.samples.iter().filter(within).collect();
-    // The first intervals may lie before the first exchange was due.
+    // The first intervals may be before the due time of the first exchange.
     let later = &samples[(samples.len() / 4).min(STARTING_SAMPLES)..];
     let cpus = later.iter().flat_map(|sample| &sample.cpus);
     let given = cpus.filter(|cpu| trial.server_cpus.contains(&cpu.cpu));
@@ -61,7 +62,7 @@ fn server_load(trial: &Trial) -> f64 {
     if there_s > 0.0 { used_s / there_s } else { 0.0 }
 }
 
-/// The samples of all trials, neighbors of the same trial joined until they can be drawn.
+/// Returns the samples of all trials, neighbors of the same trial joined until they can be drawn.
 pub(super) fn timeline(trials: &[&Trial]) -> Vec<TimePoint> {
     let total: usize = trials.iter().map(|trial| trial.samples.len()).sum();
     let joined = total.div_ceil(TIME_POINTS).max(1);
@@ -72,7 +73,7 @@ pub(super) fn timeline(trials: &[&Trial]) -> Vec<TimePoint> {
     points
 }
 
-/// One point from neighboring samples: busy time over elapsed time, the larger memory.
+/// Joins neighboring samples to one point: busy time over elapsed time, the larger memory.
 fn join(trial: &Trial, samples: &[Sample]) -> TimePoint {
     let elapsed_s: f64 = samples.iter().map(|sample| sample.interval_s).sum();
     let rate = |seconds: f64| if elapsed_s > 0.0 { seconds / elapsed_s } else { 0.0 };
@@ -94,13 +95,13 @@ fn join(trial: &Trial, samples: &[Sample]) -> TimePoint {
     }
 }
 
-/// Rounded: what is only drawn needs no more, and the summary stays small.
+/// Rounds to thousandths: drawing needs no more digits, and the summary stays small.
 fn thousandths(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 
-/// Every distinct command line that is not a generator's; those differ by rate and seed and stay
-/// with their trials.
+/// Returns every distinct command line that is not a generator's; those differ by rate and seed and
+/// stay with their trials.
 pub(super) fn commands(run: &Run, trials: &[&Trial]) -> Vec<Command> {
     let mut seen = BTreeSet::new();
     let mut commands: Vec<Command> = run

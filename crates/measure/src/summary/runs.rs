@@ -9,14 +9,14 @@ use crate::record::SearchEnd;
 use crate::search::Stop;
 use crate::statistics::{LEAST_TO_DROP, MeanInterval, trimmed_interval};
 
-/// How one run of one server went.
+/// Result of one run of one server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunState {
     /// A rate was confirmed, and the server missed the criterion above it.
     Confirmed,
-    /// A rate was confirmed, but the server was never seen to miss the criterion above it: the
-    /// plan, the generator or the time ended the search.
+    /// A rate was confirmed, but the server never missed the criterion above it: the plan, the
+    /// generator or the time ended the search.
     AtLeast,
     /// The server missed every rate that was to be confirmed.
     Failed,
@@ -26,7 +26,7 @@ pub enum RunState {
 }
 
 impl RunState {
-    /// In words, for a table.
+    /// Returns the state in words, for a table.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -38,18 +38,18 @@ impl RunState {
     }
 }
 
-/// At which end a run was dropped.
+/// End at which a run was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DroppedAs {
-    /// As the best.
+    /// Dropped as the best.
     Best,
-    /// As the worst.
+    /// Dropped as the worst.
     Worst,
 }
 
 impl DroppedAs {
-    /// One word.
+    /// Returns the end in one word.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -59,35 +59,36 @@ impl DroppedAs {
     }
 }
 
-/// One run of one server.
+/// Figures of one run of one server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunFigure {
-    /// The run, from 0; runs of different servers with the same number make a pair.
+    /// Number of the run, from 0; runs of different servers with the same number make a pair.
     pub run: u32,
-    /// How it went.
+    /// Result of the run.
     pub state: RunState,
-    /// Rate offered in the confirming trial; 0 when none was confirmed.
+    /// Rate offered in the confirming trial, in exchanges per second; 0 when none was confirmed.
     pub offered_per_s: f64,
-    /// Rate achieved in it; `None` when none was confirmed.
+    /// Rate achieved in the confirming trial, in exchanges per second; `None` when none was
+    /// confirmed.
     pub leases_per_s: Option<f64>,
-    /// What the run counts as in the mean, by the plan's rule; `None` when it is void.
+    /// Value of the run in the mean, by the plan's rule; `None` when the run is void.
     pub counts_as: Option<f64>,
     /// Leases per processor second near that rate.
     pub leases_per_cpu_s: Option<f64>,
-    /// Whether it was dropped before the mean was taken.
+    /// End at which the run was dropped before the mean was computed; `None` when it was not.
     pub dropped: Option<DroppedAs>,
 }
 
 impl RunFigure {
-    /// True when the run is in no figure.
+    /// Returns true if the run is in no figure.
     #[must_use]
     pub const fn is_void(&self) -> bool {
         self.counts_as.is_none()
     }
 }
 
-/// The runs of one server that came to their end, ascending, and their mean.
+/// Returns the finished runs of one server, ascending, and their mean.
 pub(super) fn runs(
     plan: &Plan,
     searches: &[&SearchEnd],
@@ -107,7 +108,7 @@ pub(super) fn runs(
         mark_dropped(&mut runs, at_each_end);
     }
     let mean = trimmed_interval(&counted, at_each_end);
-    // A rate below 0 is none: the interval ends there.
+    // A rate below 0 does not exist: the interval ends there.
     (runs, mean.map(|mean| MeanInterval { low: mean.low.max(0.0), ..mean }))
 }
 
@@ -135,7 +136,7 @@ fn run(unconfirmed: Unconfirmed, end: &SearchEnd, round: Option<&Round>) -> RunF
     }
 }
 
-/// Marks the runs at both ends; of equal ones the earlier is the worse.
+/// Marks the dropped runs at both ends; of equal ones the earlier is the worse.
 fn mark_dropped(runs: &mut [RunFigure], at_each_end: usize) {
     let mut counted: Vec<(f64, usize)> =
         runs.iter().enumerate().filter_map(|(index, run)| Some((run.counts_as?, index))).collect();
@@ -148,7 +149,7 @@ fn mark_dropped(runs: &mut [RunFigure], at_each_end: usize) {
     }
 }
 
-/// The mean of the runs' figures per processor second, those of void runs left out.
+/// Returns the mean of the runs' figures per processor second, those of void runs left out.
 pub(super) fn per_cpu(plan: &Plan, runs: &[RunFigure]) -> Option<MeanInterval> {
     let figures: Vec<f64> =
         runs.iter().filter(|run| !run.is_void()).filter_map(|run| run.leases_per_cpu_s).collect();
@@ -156,14 +157,14 @@ pub(super) fn per_cpu(plan: &Plan, runs: &[RunFigure]) -> Option<MeanInterval> {
         .map(|mean| MeanInterval { low: mean.low.max(0.0), ..mean })
 }
 
-/// True when the mean may be larger: a run that says "at least" is in it. What was dropped as the
-/// best would have been so with any larger figure.
+/// Returns true if the mean may be larger: it contains a run that is a lower bound. A run dropped
+/// as the best would have been dropped with any larger figure, too.
 pub(super) fn is_at_least(runs: &[RunFigure]) -> bool {
     let open = |run: &&RunFigure| run.state == RunState::AtLeast && !run.is_void();
     runs.iter().filter(open).any(|run| run.dropped != Some(DroppedAs::Best))
 }
 
-/// What a reader must know of the runs of `server`.
+/// Adds the warnings about the runs of `server`.
 pub(super) fn warnings(server: &str, runs: &[RunFigure], warnings: &mut Vec<String>) {
     let numbers = |state: RunState| -> Vec<String> {
         let of_state = runs.iter().filter(|run| run.state == state);

@@ -1,4 +1,4 @@
-//! Judging the trials of one server.
+//! Judgment of the trials of one server.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ struct Variant<'t> {
     leases_per_cpu_s: Option<f64>,
 }
 
-/// What the trials of one server amount to.
+/// Judges the trials of one server.
 pub(super) fn judge(server: &str, trials: &[&Trial], run: &Run) -> ServerResult {
     let loss_percent = run.plan.search.loss_percent;
     let names: BTreeSet<&str> = trials.iter().map(|trial| trial.variant.as_str()).collect();
@@ -39,7 +39,7 @@ pub(super) fn judge(server: &str, trials: &[&Trial], run: &Run) -> ServerResult 
         .expect("a server has at least one trial");
     let rates = || best.rounds.iter().map(|round| round.leases_per_s);
     let is_range = best.rounds.len() > 1;
-    // In a trial whose database was ended, loss is not the load's doing.
+    // In a trial whose database was ended, the load does not cause the loss.
     let undisturbed: Vec<&Trial> =
         best.trials.iter().copied().filter(|trial| !trial.purpose.ends_database()).collect();
     let load_curve = curve::curve(&undisturbed);
@@ -124,7 +124,7 @@ fn variant<'t>(server: &str, name: &'t str, trials: &[&'t Trial], run: &Run) -> 
     }
 }
 
-/// The runs of one variant of one server, and their mean.
+/// Returns the runs of one variant of one server, and their mean.
 pub(super) fn runs_of(
     server: &str,
     variant: &str,
@@ -136,7 +136,7 @@ pub(super) fn runs_of(
     runs::runs(&run.plan, &searches, rounds)
 }
 
-/// The least shortfall of a variant whose searches found that it loses at every rate.
+/// Returns the least shortfall of a variant whose searches found that it loses at every rate.
 fn loses_at_every_rate(server: &str, variant: &Variant<'_>, run: &Run) -> Option<f64> {
     let is_of = |end: &&SearchEnd| end.server == server && end.variant == variant.name;
     let found = run.searches.iter().filter(is_of).any(|end| end.stop == Stop::EveryRate);
@@ -145,14 +145,14 @@ fn loses_at_every_rate(server: &str, variant: &Variant<'_>, run: &Run) -> Option
     least.filter(|_| found && variant.leases_per_s.is_none())
 }
 
-/// Whether messages to the server left in groups; `None` when that is not known or differs.
+/// Returns true if messages to the server left in groups; `None` when that is unknown or differs.
 fn segmentation(trials: &[&Trial]) -> Option<bool> {
     let mut used = trials.iter().filter_map(|trial| Some(trial.load.as_ref()?.segmentation));
     let first = used.next()?;
     used.all(|other| other == first).then_some(first)
 }
 
-/// Each round's highest confirmed rate, ascending by round.
+/// Returns each round's highest confirmed rate, ascending by round.
 pub(super) fn rounds(trials: &[&Trial], loss_percent: f64) -> Vec<Round> {
     let mut rounds: BTreeMap<u32, Round> = BTreeMap::new();
     let confirmed = trials
@@ -183,14 +183,14 @@ pub(super) fn rounds(trials: &[&Trial], loss_percent: f64) -> Vec<Round> {
     rounds.into_values().collect()
 }
 
-/// The trials from which figures per processor second are taken: confirming trials and blocks at a
-/// fixed rate, those that met the criterion.
+/// Returns the trials from which figures per processor second are computed: confirming trials and
+/// blocks at a fixed rate, those that met the criterion.
 fn near_highest<'t>(trials: &[&'t Trial], loss_percent: f64) -> Vec<&'t Trial> {
     let near = |trial: &&Trial| matches!(trial.purpose, Purpose::Confirm | Purpose::Pair);
     trials.iter().copied().filter(near).filter(|trial| trial.meets(loss_percent)).collect()
 }
 
-/// True when no trial that counts missed the criterion above the highest confirmed rate.
+/// Returns true if no trial that counts missed the criterion above the highest confirmed rate.
 pub(super) fn is_at_least(trials: &[&Trial], rounds: &[Round], loss_percent: f64) -> bool {
     let highest = rounds.iter().map(|round| round.offered_per_s).fold(0.0, f64::max);
     let missed_above = trials
@@ -199,14 +199,14 @@ pub(super) fn is_at_least(trials: &[&Trial], rounds: &[Round], loss_percent: f64
     highest > 0.0 && !missed_above
 }
 
-/// The round whose figure is the highest rate, and what the generator recorded in its confirming
-/// trials.
+/// Returns the round whose figure is the highest rate, and the generator's records of its
+/// confirming trials.
 fn at_highest<'t>(
     variant: &Variant<'t>,
     loss_percent: f64,
 ) -> Option<(Round, Vec<&'t LoadRecord>)> {
     let highest = variant.leases_per_s?;
-    // A median is a round's own figure; of a mean the nearest run speaks.
+    // A median is a round's own figure; for a mean the nearest run is used.
     let away = |round: &&Round| (round.leases_per_s - highest).abs();
     let round = variant.rounds.iter().min_by(|a, b| away(a).total_cmp(&away(b)))?;
     let confirming = variant.trials.iter().filter(|trial| {
@@ -217,7 +217,7 @@ fn at_highest<'t>(
     Some((*round, confirming.filter_map(|trial| trial.load.as_ref()).collect()))
 }
 
-/// Latency of the confirming trials behind the rounds' figures, put together.
+/// Returns the latency of the confirming trials of that round, from their added histograms.
 fn latency_at_highest(variant: &Variant<'_>, loss_percent: f64) -> Option<LatencyAt> {
     let (round, loads) = at_highest(variant, loss_percent)?;
     Some(LatencyAt {
@@ -227,7 +227,7 @@ fn latency_at_highest(variant: &Variant<'_>, loss_percent: f64) -> Option<Latenc
     })
 }
 
-/// What the link carried in the same trials, in the mean.
+/// Returns the mean traffic of the link in these trials.
 fn carried_at_highest(variant: &Variant<'_>, run: &Run) -> Option<Carried> {
     let (_, loads) = at_highest(variant, run.plan.search.loss_percent)?;
     let header_bytes = run.plan.protocol.header_bytes();

@@ -1,10 +1,10 @@
-//! Where the browser is.
+//! Search for the browser.
 
 use std::path::PathBuf;
 
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// The browser; `None`, with a word, where none is installed and none is required.
+/// Returns the browser; `None`, with a printed note, if none is installed and none is required.
 pub(crate) fn chromium() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let found = std::env::split_paths(&path)

@@ -1,4 +1,4 @@
-//! A page in headless Chromium, looked at by a script in a frame around it.
+//! Pages in headless Chromium, inspected by a script in a frame around them.
 
 mod found;
 pub(crate) mod widths;
@@ -9,13 +9,13 @@ use std::process::{Command, Output};
 
 pub(crate) use found::chromium;
 
-/// Runs `probe` around the page `html`, which is its `page`, and returns the text of the element `#result`
-/// that it leaves, and what the console was told.
+/// Runs `probe` around the page `html`, which is its `page`. Returns the text of the element
+/// `#result` that the probe leaves, and the messages of the console.
 pub(crate) fn browse(browser: &Path, name: &str, html: &str, probe: &str) -> (String, String) {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("chromium-{name}"));
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("a writable target folder");
-    // Errors of the page's own script are kept by a script that comes before it.
+    // A script that comes first collects the errors of the page's own script.
     let watch = "<script>found=[];addEventListener('error',e=>found.push(e.message));\
                  addEventListener('securitypolicyviolation',e=>found.push(e.violatedDirective));\
                  </script><meta charset=\"utf-8\">";
@@ -48,11 +48,11 @@ pub(crate) fn browse(browser: &Path, name: &str, html: &str, probe: &str) -> (St
 
 /// Start of the element that a probe leaves.
 const RESULT: &str = "id=\"result\">";
-/// Times that the browser is started for a page: on a busy machine it may print the page before the
-/// frames in it are laid out, for which its virtual clock does not wait.
+/// Number of times that the browser is started for a page: on a busy machine it may print the page
+/// before the frames in it are laid out, for which its virtual clock does not wait.
 const STARTS: usize = 8;
 
-/// Runs the browser until what it prints has a result; returns page and log.
+/// Runs the browser until its output has a result; returns page and log.
 fn dumped(command: &mut Command) -> (String, String) {
     let mut last = Default::default();
     for _ in 0..STARTS {

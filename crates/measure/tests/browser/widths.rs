@@ -1,7 +1,8 @@
-//! A page as a phone and a desk show it.
+//! Pages at the widths of a phone and of a desktop screen.
 
-/// A probe for [`super::browser::browse`] that lays the page out at 360 and at 1,280 pixels, and leaves what
-/// the function `see(page, view)` of `script` returns at each width.
+/// Returns a probe for [`super::browser::browse`] that lays the page out at 360 and at 1,280
+/// pixels, and leaves the values that the function `see(page, view)` of `script` returns at each
+/// width.
 pub(crate) fn at_both(script: &str) -> String {
     format!("{script}{LOOK}")
 }

@@ -1,5 +1,5 @@
-//! A lab made of numbers: servers with a capacity, a cost and some noise, measured as the lab
-//! measures, for tests of the digest and the report.
+//! A simulated lab: servers with a capacity, a cost and some noise, measured as the lab measures,
+//! for tests of the digest and the report.
 
 use std::collections::BTreeMap;
 
@@ -14,21 +14,21 @@ use measure::record::{
 use measure::search::{Outcome, Search, Step};
 use measure::summary::{LongTrial, LongTrialPoint, Summary, digest};
 
-/// A server as the simulation sees it.
+/// Model of a server in the simulation.
 #[derive(Clone, Copy)]
 pub(crate) struct Model {
     pub(crate) server: &'static str,
     pub(crate) variant: &'static str,
-    /// Exchanges per second that it can complete.
+    /// Capacity of the server, in exchanges per second.
     pub(crate) capacity_per_s: f64,
     /// Processor seconds per exchange.
     pub(crate) cost_s: f64,
-    /// Latency without load, microseconds.
+    /// Latency without load, in microseconds.
     pub(crate) latency_us: f64,
     pub(crate) rss_mib: u64,
 }
 
-/// The limit responder, Godwit twice and Kea in both ways.
+/// Models of the limit responder, Godwit twice and Kea in both ways.
 pub(crate) const MODELS: [Model; 5] = [
     model(LIMIT_SERVER, "", 236_000.0, 3.9e-6, 38.0, 4),
     model("godwit-none", "durability none", 182_000.0, 5.2e-6, 55.0, 46),
@@ -48,20 +48,20 @@ const fn model(
     Model { server, variant, capacity_per_s, cost_s, latency_us, rss_mib }
 }
 
-/// What can befall a server in a run.
+/// Mishap of a server in a run.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Mishap {
-    /// It misses every confirmation.
+    /// The server misses every confirmation.
     Fails,
-    /// Every trial of it is void.
+    /// Every trial of the server is void.
     Void,
-    /// Trials at more than half of its capacity are void, so that it is never seen to fail.
+    /// Trials at more than half of the server's capacity are void, so that it never fails.
     Blinded,
-    /// It does only this share of what it can.
+    /// The server reaches only this share of its capacity.
     Slowed(f64),
 }
 
-/// Latencies of a trial that are enough for every percentile.
+/// Number of latencies of a trial that is enough for every percentile.
 const ENOUGH: u32 = 10_000;
 
 pub(crate) struct Lab {
@@ -70,11 +70,11 @@ pub(crate) struct Lab {
     clock_s: f64,
     pub(crate) trials: Vec<Trial>,
     pub(crate) searches: Vec<SearchEnd>,
-    /// What befalls a server in a run.
+    /// Mishaps: server, run, mishap.
     pub(crate) mishaps: Vec<(&'static str, u32, Mishap)>,
-    /// One in so many trials is void; 0 for none.
+    /// Number of trials of which one is void; 0 for none.
     pub(crate) void_one_in: u64,
-    /// Latencies of each trial.
+    /// Number of latencies of each trial.
     pub(crate) latencies: u32,
 }
 
@@ -93,13 +93,13 @@ impl Lab {
         }
     }
 
-    /// Measures `models` in turn, as many rounds as the plan says, with curve points at the end.
+    /// Measures `models` in turn, in the plan's number of rounds, with curve points at the end.
     pub(crate) fn measure(&mut self, models: &[Model]) {
         let mut found: BTreeMap<usize, f64> = BTreeMap::new();
         let mut models = models.to_vec();
         for round in 0..self.plan.rounds() {
             if round == 1 {
-                // Of several variants only the best goes on.
+                // Of several variants only the best continues.
                 let best = |of: &Model| {
                     let same = self.trials.iter().filter(|t| t.server == of.server);
                     same.filter(|t| t.purpose == Purpose::Confirm)
@@ -133,7 +133,7 @@ impl Lab {
         }
     }
 
-    /// The rate that the last confirming trial of `model` was run at.
+    /// Returns the rate of the last confirming trial of `model`.
     fn known(&self, model: &Model) -> Option<f64> {
         let same = |t: &&Trial| t.server == model.server && t.variant == model.variant;
         let mut confirmed = self.trials.iter().filter(same);
@@ -248,10 +248,10 @@ impl Lab {
     ) -> LoadRecord {
         let due = (rate_per_s * dwell_s).round().max(1.0) as u64;
         let share = (capacity / rate_per_s).min(1.0);
-        // An overloaded server wastes a part of its time on what is too late.
+        // An overloaded server wastes a part of its time on exchanges that are too late.
         let carried = (due as f64 * if share < 1.0 { share * share.powf(0.3) } else { 1.0 }) as u64;
-        // Half of the others come in time, out of a queue that grew; of every third server a
-        // quarter of the rest comes late.
+        // Half of the others are completed on time, out of a queue that grew; for every third
+        // server a quarter of the rest is late.
         let behind = (due - carried) / 2;
         let late = if number.is_multiple_of(3) { (due - carried - behind) / 4 } else { 0 };
         let on_time = carried + behind;
@@ -328,7 +328,7 @@ impl Lab {
             .collect()
     }
 
-    /// The run that the trials belong to.
+    /// Returns the run that the trials belong to.
     pub(crate) fn run(&self) -> Run {
         let pairs = |list: &[(&str, &str)]| {
             list.iter().map(|&(a, b)| (a.to_owned(), b.to_owned())).collect()
@@ -386,7 +386,7 @@ fn commands(model: &Model, rate_per_s: f64, dwell_s: f64) -> BTreeMap<String, St
     BTreeMap::from([("server".to_owned(), server), ("generator".to_owned(), generator)])
 }
 
-/// The quick plan run against all models, with some void trials.
+/// Runs the quick plan against all models, with some void trials.
 pub(crate) fn quick() -> Summary {
     let text = include_str!("../../../../plans/dhcp4-quick.toml");
     let mut plan = Plan::parse("dhcp4-quick.toml", text).expect("the shipped plan is good");
@@ -398,7 +398,7 @@ pub(crate) fn quick() -> Summary {
     digest(&lab.run(), &lab.trials)
 }
 
-/// The full plan, for two servers.
+/// Returns the full plan, for two servers.
 pub(crate) fn full_plan() -> Plan {
     let text = include_str!("../../../../plans/dhcp4-full.toml");
     let mut plan = Plan::parse("dhcp4-full.toml", text).expect("the shipped plan is good");
@@ -406,7 +406,7 @@ pub(crate) fn full_plan() -> Plan {
     plan
 }
 
-/// The full plan run against all models, with one mishap of each kind.
+/// Runs the full plan against all models, with one mishap of each kind.
 pub(crate) fn full() -> Summary {
     let mut plan = full_plan();
     plan.sampling_interval_ms = 1_000;
@@ -423,7 +423,7 @@ pub(crate) fn full() -> Summary {
     digest(&lab.run(), &lab.trials)
 }
 
-/// The quick plan with few trials and samples.
+/// Runs the quick plan with few trials and samples.
 pub(crate) fn small() -> Summary {
     let mut plan = quick().plan;
     plan.search.start_per_s = 8_000.0;
@@ -442,8 +442,8 @@ pub(crate) fn small() -> Summary {
     digest(&lab.run(), &lab.trials)
 }
 
-/// Servers with long names at rates close together, of which one is never confirmed, in one round, so that no
-/// ratio has an interval; and a long trial.
+/// Makes servers with long names at rates close together, of which one is never confirmed, in one
+/// round, so that no ratio has an interval; and a long trial.
 pub(crate) fn crowded() -> Summary {
     const NAMES: [&str; 5] = [
         "godwit-postgresql",
@@ -484,14 +484,14 @@ pub(crate) fn crowded() -> Summary {
     summary
 }
 
-/// Where the time of `godwit dns echo` went at 20,000 and at 60,000 queries per second, a part of what
-/// perf 6.1 printed.
+/// Profiles of `godwit dns echo` at 20,000 and at 60,000 queries per second, a part of the output
+/// of perf 6.1.
 const ECHO: [(f64, &str); 2] = [
     (20_000.0, include_str!("../data/perf/echo-20000.txt")),
     (60_000.0, include_str!("../data/perf/echo-60000.txt")),
 ];
 
-/// A profile from what perf printed.
+/// Makes a profile from perf's output.
 pub(crate) fn profile(text: &str) -> Profile {
     let folded = fold(text);
     Profile {
@@ -506,8 +506,8 @@ pub(crate) fn profile(text: &str) -> Profile {
     }
 }
 
-/// A plan of DNS for the echo, profiled at two rates; `others` are profiled at the first of them, with the
-/// samples of the second, under their own names.
+/// Makes a plan of DNS for the echo, profiled at two rates; `others` are profiled at the first of
+/// them, with the samples of the second, under their own names.
 pub(crate) fn profiled(others: &[&'static str]) -> (Run, Vec<Trial>) {
     let text = include_str!("../../../../plans/dns-quick.toml");
     let mut plan = Plan::parse("dns-quick.toml", text).expect("the shipped plan is good");

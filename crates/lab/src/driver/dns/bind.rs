@@ -1,12 +1,12 @@
-//! ISC's BIND (`named`, package `bind9`): an authoritative server without recursion, answers without
-//! what was not asked for.
+//! ISC's BIND (`named`, package `bind9`): an authoritative server without recursion, answers
+//! without additional records.
 
 use super::{ZONE, ZONE_FILE};
 use crate::driver::Place;
 
 pub(super) const CONFIGURATION: &str = "named.conf";
 
-/// What named.conf(5) says.
+/// Returns the text of named.conf(5).
 pub(super) fn configuration(place: &Place) -> String {
     let (folder, address) = (place.folder.display(), place.address);
     format!(

@@ -5,7 +5,7 @@ use crate::driver::Place;
 
 pub(super) const CONFIGURATION: &str = "knot.conf";
 
-/// What knot.conf(5) says.
+/// Returns the text of knot.conf(5).
 pub(super) fn configuration(place: &Place) -> String {
     let (folder, address) = (place.folder.display(), place.address);
     format!(

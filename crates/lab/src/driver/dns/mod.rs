@@ -1,10 +1,10 @@
-//! DNS servers as the lab runs them: one zone with the name that is asked for, no recursion, no
-//! logging, no limits on rates, as many threads as the plan says; in the foreground, in a folder of
-//! their own, without privilege.
+//! DNS servers as the lab runs them: one zone with the name of the query, no recursion, no logging,
+//! no limits on rates, the plan's number of threads; in the foreground, in a folder of their own,
+//! without privilege.
 //!
-//! All give the same answer: NOERROR, one AAAA record, nothing in the other sections but EDNS. Servers
-//! that answer without a zone ([`DnsServer::Echo`], [`DnsServer::Dumresp`]) mark what kernel and
-//! generator can do.
+//! All send an equal answer: NOERROR, one AAAA record, nothing in the other sections but EDNS.
+//! Servers that answer without a zone ([`DnsServer::Echo`], [`DnsServer::Dumresp`]) show the limit
+//! of kernel and generator.
 
 mod bind;
 mod knot;
@@ -23,7 +23,7 @@ use testbed::nobody::{can_reach, give_away, unprivileged};
 use super::{Place, Prepared, version_of, write};
 use crate::error::LabError;
 
-/// A DNS server that the lab knows.
+/// DNS server that the lab knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DnsServer {
     /// `godwit dns echo`, which sends each query back.
@@ -41,11 +41,11 @@ pub enum DnsServer {
 }
 
 impl DnsServer {
-    /// All of them.
+    /// All servers, in order.
     pub const ALL: [Self; 6] =
         [Self::Echo, Self::Bind, Self::Knot, Self::Unbound, Self::Nsd, Self::Dumresp];
 
-    /// The name on the command line and in results.
+    /// Returns the name on the command line and in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -58,13 +58,13 @@ impl DnsServer {
         }
     }
 
-    /// The server of that name.
+    /// Returns the server of that name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|server| server.name() == name)
     }
 
-    /// Program and Debian package; `None` for Godwit's own.
+    /// Returns program and Debian package; `None` for Godwit's own.
     const fn program_and_package(self) -> Option<(&'static str, &'static str)> {
         Some(match self {
             Self::Echo => return None,
@@ -76,7 +76,7 @@ impl DnsServer {
         })
     }
 
-    /// The program's path.
+    /// Returns the program's path.
     ///
     /// # Errors
     /// It is not installed; the message names the package.
@@ -87,7 +87,8 @@ impl DnsServer {
         })
     }
 
-    /// The name of the file with the configuration; `None` when the command line says all.
+    /// Returns the name of the configuration file; `None` when the command line contains all
+    /// settings.
     #[must_use]
     pub(crate) const fn configuration_name(self) -> Option<&'static str> {
         match self {
@@ -99,7 +100,7 @@ impl DnsServer {
         }
     }
 
-    /// What the configuration file holds.
+    /// Returns the content of the configuration file.
     fn configuration(self, place: &Place) -> Option<String> {
         match self {
             Self::Echo | Self::Dumresp => None,
@@ -136,22 +137,22 @@ impl DnsServer {
             Self::Echo | Self::Knot => version_of(program, "--version"),
             Self::Bind | Self::Unbound => version_of(program, "-V"),
             Self::Nsd => version_of(program, "-v"),
-            // It has none.
+            // dumresp reports no version.
             Self::Dumresp => String::new(),
         }
     }
 }
 
-/// The zone that is served.
+/// Name of the zone that is served.
 const ZONE: &str = "google.com";
-/// The file with it.
+/// Name of the zone's file.
 pub(super) const ZONE_FILE: &str = "google.com.zone";
-/// The name and the records that it has, as in [`measure::plan::QUERY`].
+/// Name with the records, as in [`measure::plan::QUERY`].
 const NAME: &str = "www.google.com";
-/// The address that the answer holds, of the prefix for documentation (RFC 3849).
+/// Address in the answer, of the prefix for documentation (RFC 3849).
 pub(crate) const ANSWER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 
-/// The zone as a file (RFC 1035 section 5).
+/// Returns the zone as a file (RFC 1035 section 5).
 fn zone() -> String {
     format!(
         "$ORIGIN {ZONE}.\n$TTL 300\n\
@@ -192,9 +193,9 @@ pub(super) fn prepare(server: DnsServer, place: &Place) -> Result<Prepared, LabE
     })
 }
 
-/// `command` as somebody who may do nothing, and the place's folder as theirs.
+/// Returns `command` for a user without privileges, to whom it gives the place's folder.
 fn without_privilege(command: CommandLine, place: &Place) -> Result<CommandLine, LabError> {
-    // The folder itself becomes theirs.
+    // The folder itself is given to that user, so only its parent must be accessible.
     if !place.folder.parent().is_none_or(can_reach) {
         return Err(LabError::Failed(format!(
             "{} cannot be reached by the user nobody, as whom DNS servers run; put results elsewhere, \

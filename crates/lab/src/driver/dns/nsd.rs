@@ -1,12 +1,13 @@
-//! NSD (package `nsd`): processes in place of threads. Debian's limits each source to 200 answers a
-//! second unless told otherwise, which would be measured in place of the server.
+//! NSD (package `nsd`): processes instead of threads. Debian's NSD limits each source to 200
+//! answers a second by default; without another setting the lab would measure that limit instead of
+//! the server.
 
 use super::{ZONE, ZONE_FILE};
 use crate::driver::Place;
 
 pub(super) const CONFIGURATION: &str = "nsd.conf";
 
-/// What nsd.conf(5) says.
+/// Returns the text of nsd.conf(5).
 pub(super) fn configuration(place: &Place) -> String {
     let (folder, address) = (place.folder.display(), place.address);
     format!(

@@ -1,4 +1,4 @@
-//! Configurations and command lines of DNS servers, checked by the servers themselves where those are
+//! Configurations and command lines of DNS servers, checked by the servers themselves if they are
 //! installed.
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -80,8 +80,8 @@ fn threads_and_the_address_are_told_to_each() {
     std::fs::remove_dir_all(place.folder).unwrap();
 }
 
-/// What a server says of its configuration, where it can be asked: program, package, arguments before
-/// the file's name.
+/// Checkers of configurations, for servers that have one: program, package, arguments before the
+/// file's name.
 const CHECKS: [(DnsServer, &str, &[&str]); 4] = [
     (DnsServer::Bind, "named-checkconf", &["-z"]),
     (DnsServer::Knot, "knotd", &[]),
@@ -106,7 +106,7 @@ fn servers_themselves_accept_their_configurations() {
             assert!(prepared.version.contains(|c: char| c.is_ascii_digit()), "{prepared:?}");
             let file = place.folder.join(server.configuration_name().unwrap());
             let file = file.to_string_lossy();
-            // Knot's own checker is another program's command.
+            // Knot's own checker is a command of another program.
             if checker == "knotd" {
                 CommandLine::new("knotc").args(["-c", &file, "conf-check"]).run().unwrap();
             } else {

@@ -1,12 +1,12 @@
-//! Unbound (package `unbound`): a resolver that answers from local data, so that nothing is resolved.
-//! It says in its answers that recursion is available.
+//! Unbound (package `unbound`): a resolver that answers from local data, so that nothing is
+//! resolved. Its answers have the flag for available recursion.
 
 use super::{ANSWER, NAME, ZONE};
 use crate::driver::Place;
 
 pub(super) const CONFIGURATION: &str = "unbound.conf";
 
-/// What unbound.conf(5) says.
+/// Returns the text of unbound.conf(5).
 pub(super) fn configuration(place: &Place) -> String {
     let (folder, address) = (place.folder.display(), place.address);
     format!(
