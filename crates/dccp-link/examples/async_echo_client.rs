@@ -1,6 +1,5 @@
-//! The client of `echo_client` on tokio: all lines of the standard input are on their way at once, and
-//! what comes back is shown as it comes:
-//! `cargo run -p dccp-link --example async_echo_client -- 127.0.0.1`.
+//! Client of `echo_client` on tokio: it sends all lines of the standard input at once, and prints
+//! the answers as they come: `cargo run -p dccp-link --example async_echo_client -- 127.0.0.1`.
 
 use std::io::Read;
 use std::net::IpAddr;
@@ -34,7 +33,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 Ok(Ok(true)) => println!("{}", String::from_utf8_lossy(&datagram)),
                 Ok(Ok(false)) => break,
                 Ok(Err(error)) => return Err(error),
-                // Datagrams may be lost, there or back.
+                // Datagrams may be lost in either direction.
                 Err(_) => println!("(nothing came back)"),
             }
         }

@@ -1,5 +1,5 @@
-//! The server of `echo_server` on tokio, a task for each connection:
-//! `cargo run -p dccp-link --example async_echo_server`.
+//! Server of `echo_server` on tokio, with a task for each connection: `cargo run -p dccp-link
+//! --example async_echo_server`.
 
 use dccp_link::asynchronous::{Connection, Endpoint};
 use dccp_link::{CarrierKind, CarrierOptions, Config, Limits, LinkError, ServiceCode, UDP_PORT};

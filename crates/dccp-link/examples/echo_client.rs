@@ -1,4 +1,4 @@
-//! Sends the lines of its standard input to the echo server, and shows what comes back:
+//! Client that sends the lines of its standard input to the echo server, and prints the answers:
 //! `cargo run -p dccp-link --example echo_client -- 127.0.0.1`.
 
 use std::io::BufRead;
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         match connection.receive() {
             Ok(Some(datagram)) => println!("{}", String::from_utf8_lossy(&datagram)),
             Ok(None) => break,
-            // A datagram may be lost, there or back.
+            // A datagram may be lost in either direction.
             Err(LinkError::TimedOut(_)) => println!("(nothing came back)"),
             Err(error) => return Err(error.into()),
         }

@@ -1,5 +1,5 @@
-//! Sends back every datagram, until it is interrupted:
-//! `cargo run -p dccp-link --example echo_server`.
+//! Server that sends back every datagram, until it is interrupted: `cargo run -p dccp-link
+//! --example echo_server`.
 
 use dccp_link::{
     CarrierKind, CarrierOptions, Config, Connection, Endpoint, Limits, LinkError, ServiceCode,

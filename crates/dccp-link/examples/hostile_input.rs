@@ -1,5 +1,5 @@
-//! States what an endpoint under attack does, on loopback: `hostile_input [PACKETS]`, so many of each attack.
-//! Over IP only with the right to make a network namespace.
+//! Measurement of an endpoint under attack, on loopback: `hostile_input [PACKETS]` sends that many
+//! packets of each attack. The part over IP needs the right to create a network namespace.
 
 #![allow(clippy::unwrap_used, reason = "a failed step ends the run")]
 

@@ -1,4 +1,4 @@
-//! Connections in a loop of the caller's: wait, receive, fill, send.
+//! Connections in a loop of the caller: wait, receive, fill, send.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -17,33 +17,35 @@ use crate::carrier::{
     is_link_local, packet_bytes_max, socket_address,
 };
 
-/// Ports that clients take (RFC 6335 §6).
+/// First ephemeral port of clients (RFC 6335 §6).
 const EPHEMERAL_FIRST: u16 = 49_152;
 /// Ports that are tried for a client before it gives up.
 const EPHEMERAL_TRIES: usize = 64;
-/// Octets of options beside the data of a packet of UDP. With 1,424 octets of data and the header of a
-/// DataAck that fills a frame of 1,500.
+/// Bytes of options next to the data of a packet over UDP. With 1,424 bytes of data and the header
+/// of a DataAck that fills a frame of 1,500.
 const UDP_OPTIONS_BYTES: usize = 24;
-/// The path of a listener's connections until their route has been looked up.
+/// MTU of a listener's connections until their route has been looked up.
 const MTU_BYTES: u32 = 1_500;
 
-/// A port to ask for routes with, which do not depend on it.
+/// Port in route look-ups; routes do not depend on it.
 const ANY_PORT: u16 = 9;
-/// Connections that were not made and that nobody has asked for yet.
+/// Most connections kept that could not be made and that [`Driver::poll_unreachable`] has not
+/// returned yet.
 const UNREACHABLE_MAX: usize = 1_024;
-/// `EMSGSIZE` of Linux.
+/// Error number `EMSGSIZE` of Linux.
 const EMSGSIZE: i32 = 90;
 
-/// An endpoint without a thread. A turn of its owner's loop is [`Driver::wait`], [`Driver::receive`],
-/// [`Driver::poll_event`] until there are none, both again with [`Driver::deliver`] until there is nothing,
-/// then [`Driver::stage`] as often as the applications have something to add, then [`Driver::flush`].
+/// An endpoint without a thread. A turn of its owner's loop calls [`Driver::wait`],
+/// [`Driver::receive`], [`Driver::poll_event`] until it returns `None`, then [`Driver::deliver`]
+/// and `poll_event` until there is no datagram, then [`Driver::stage`] as often as the applications
+/// have something to add, then [`Driver::flush`].
 pub struct Driver {
     core: Endpoint,
     carriers: Carriers,
     sleeper: Sleeper,
     random: Secret,
     drawn: u64,
-    /// Connections when ports were last looked through.
+    /// Count of connections when unused ports were last closed.
     counted: usize,
     unreachable: VecDeque<(Key, io::Error)>,
 }
@@ -53,7 +55,7 @@ impl Driver {
     ///
     /// # Errors
     ///
-    /// What the kernel refuses: a taken port, a missing right.
+    /// Returns the error of the kernel, for instance for a taken port or a missing right.
     pub fn open(options: &CarrierOptions, limits: Limits) -> Result<Self, LinkError> {
         let carriers = Carriers::open(options)?;
         let waker = Waker::new().map_err(NetError::on("make", "a wake-up line"))?;
@@ -70,7 +72,7 @@ impl Driver {
         })
     }
 
-    /// The own UDP port, of that carrier.
+    /// Returns the local UDP port, for that carrier.
     #[must_use]
     pub const fn udp_port(&self) -> Option<u16> {
         match self.carriers.kind() {
@@ -79,14 +81,15 @@ impl Driver {
         }
     }
 
-    /// Takes connections at `port` for these services.
+    /// Listens at `port` for these services.
     pub fn listen(&mut self, port: u16, config: &Config, service_codes: Vec<ServiceCode>) {
         self.listen_so(port, config, service_codes, false);
     }
 
-    /// The same without ever keeping anything of a client until its Init Cookie comes back (RFC 4340
-    /// §8.1.4); data on a Request is lost. Other listeners do so only while [`Limits::half_open`] clients
-    /// have not answered, so that no flood of Requests fills the memory there either.
+    /// Listens like [`Driver::listen`], but keeps no state of a client until its Init Cookie comes
+    /// back (RFC 4340 §8.1.4); data on a Request is lost. Other listeners do so only while
+    /// [`Limits::half_open`] clients have not answered, so that no flood of Requests fills the
+    /// memory there either.
     pub fn listen_with_init_cookies(
         &mut self,
         port: u16,
@@ -108,26 +111,28 @@ impl Driver {
         self.core.listen(port, Listener { config, service_codes, uses_init_cookies });
     }
 
-    /// Takes no more connections at `port`.
+    /// Stops listening at `port`.
     pub fn stop_listening(&mut self, port: u16) {
         self.core.stop_listening(port);
     }
 
-    /// Begins a connection with `data` on its Request; [`Event::Connected`] tells when it is there.
+    /// Begins a connection with `data` on its Request; [`Event::Connected`] reports that it is
+    /// open.
     ///
     /// # Errors
     ///
-    /// When there is no route or no room for it.
+    /// Returns an error when there is no route or no room for the connection.
     pub fn connect(&mut self, peer: Peer, config: &Config, data: &[u8]) -> Result<Key, LinkError> {
         self.connect_with(peer, ConnectOptions::default(), config, data)
     }
 
-    /// The same on a way of its own.
+    /// Begins a connection with options: through a certain interface, or from a UDP port of its
+    /// own.
     ///
     /// # Errors
     ///
-    /// As [`Driver::connect`], and when a link-local address comes without its interface, or no port
-    /// can be opened.
+    /// Returns the errors of [`Driver::connect`], and an error when a link-local address comes
+    /// without its interface, or no port can be opened.
     pub fn connect_with(
         &mut self,
         peer: Peer,
@@ -171,18 +176,18 @@ impl Driver {
     fn close_unused_ports(&mut self) {
         let core = &self.core;
         let is_done = self.carriers.close_unused(|key| core.connection(key).is_some());
-        // What still has packets for the kernel is looked at again.
+        // Ports that still have packets for the kernel are checked again.
         self.counted = if is_done { core.connections_count() } else { usize::MAX };
     }
 
-    /// The settings of a connection over a path.
+    /// Returns the settings of a connection over a path.
     fn adapted(&self, config: &Config, remote: IpAddr, mtu_bytes: u32) -> Config {
         let kind = self.carriers.kind();
         let mut config = config.clone();
         config.packet_bytes_max = packet_bytes_max(kind, remote, mtu_bytes);
         if let CarrierKind::Udp { .. } = kind {
             config.options_bytes = UDP_OPTIONS_BYTES;
-            // All of a packet is under the checksum of UDP (RFC 6773 §3.1).
+            // UDP's checksum covers the whole packet (RFC 6773 §3.1).
             config.send_coverage = 0;
         }
         config
@@ -194,24 +199,25 @@ impl Driver {
         EPHEMERAL_FIRST + (self.random.hash(&seed) % u64::from(u16::MAX - EPHEMERAL_FIRST)) as u16
     }
 
-    /// A line whose [`Waker::wake`] ends [`Driver::wait`].
+    /// Returns the waker whose [`Waker::wake`] ends [`Driver::wait`].
     #[must_use]
     pub fn waker(&self) -> &Waker {
         self.sleeper.waker()
     }
 
-    /// Waits until something came or is due, at most until `until_ns` of the monotonic clock.
+    /// Waits until a packet came or a timer is due, at most until `until_ns` of the monotonic
+    /// clock.
     ///
     /// # Errors
     ///
-    /// What `ppoll(2)` reports.
+    /// Returns the error of `ppoll(2)`.
     pub fn wait(&self, until_ns: Option<u64>) -> Result<(), LinkError> {
         let deadline_ns = self.deadline_ns().into_iter().chain(until_ns).min();
         let timeout_ns = deadline_ns.map(|at_ns| at_ns.saturating_sub(Clock::mono_ns()));
         Ok(self.sleeper.wait(timeout_ns, !self.is_flushed())?)
     }
 
-    /// When something is due although nothing comes.
+    /// Returns the time at which a timer is due.
     #[must_use]
     pub fn deadline_ns(&self) -> Option<u64> {
         self.core.poll_timeout()
@@ -225,8 +231,8 @@ impl Driver {
         self.carriers.is_flushed()
     }
 
-    /// Takes what came from the sockets, for [`Driver::deliver`], and does what is due; how many
-    /// datagrams came.
+    /// Receives datagrams from the sockets, for [`Driver::deliver`], and handles timers that are
+    /// due. Returns the count of datagrams.
     pub fn receive(&mut self, now_ns: u64) -> usize {
         let count = self.carriers.receive();
         self.take_path_errors();
@@ -236,14 +242,15 @@ impl Driver {
         count
     }
 
-    /// Gives the next datagram to its connection; false when there is none. [`Driver::poll_event`] comes
-    /// behind each, or the connection finds its receive queue full.
+    /// Passes the next datagram to its connection. Returns false when there is none. The caller
+    /// calls [`Driver::poll_event`] after each, or the connection finds its receive queue full.
     pub fn deliver(&mut self, now_ns: u64) -> bool {
         self.carriers.deliver(now_ns, &mut self.core)
     }
 
-    /// Believes what the network says of packets, as far as they are ours: that they were too long
-    /// (RFC 4340 §14.1), or that nobody takes them, which ends a connection that nobody has answered.
+    /// Handles errors that the network reports about packets of this endpoint: packets that were
+    /// too long (RFC 4340 §14.1), and packets that no host accepts, which ends a connection without
+    /// an answer.
     fn take_path_errors(&mut self) {
         let (core, unreachable) = (&mut self.core, &mut self.unreachable);
         let kind = self.carriers.kind();
@@ -252,7 +259,7 @@ impl Driver {
             let is_too_long = error.cause.raw_os_error() == Some(EMSGSIZE);
             let bytes = packet_bytes_max(kind, remote, error.mtu_bytes);
             if is_too_long && quoted.is_empty() {
-                // The own kernel knows the path and has not sent anything.
+                // The local kernel knows the path and has not sent anything.
                 let keys: Vec<_> = core.states().map(|(key, _)| key).collect();
                 for key in keys.iter().filter(|key| key.remote == remote) {
                     core.with(key, |connection| connection.set_packet_bytes_max(bytes));
@@ -271,19 +278,20 @@ impl Driver {
             if is_too_long {
                 core.with(&key, |connection| connection.handle_too_big(quoted, bytes));
             } else if state == State::Request && unreachable.len() < UNREACHABLE_MAX {
-                // Its Request was never taken, so there is nobody to tell.
+                // Its Request was not accepted, so no peer needs a Reset.
                 core.forget(&key);
                 unreachable.push_back((key, error.cause));
             }
         });
     }
 
-    /// A connection that was not made, since the network says that nobody takes its packets there.
+    /// Returns a connection that could not be made, because its peer is unreachable according to
+    /// the network.
     pub fn poll_unreachable(&mut self) -> Option<(Key, io::Error)> {
         self.unreachable.pop_front()
     }
 
-    /// What happened to any connection.
+    /// Returns the next event of any connection.
     pub fn poll_event(&mut self) -> Option<(Key, Event)> {
         let Some((key, event)) = self.core.poll_event() else {
             if self.core.connections_count() != self.counted {
@@ -297,7 +305,7 @@ impl Driver {
         Some((key, event))
     }
 
-    /// A server learns of its client's path when the client is there.
+    /// Looks up the path of a server's connection, when the client is connected.
     fn look_up_path(&mut self, key: &Key) {
         let is_server = self.core.connection(key).is_some_and(|c| c.role() == Role::Server);
         if !is_server {
@@ -309,73 +317,73 @@ impl Driver {
         }
     }
 
-    /// Moves packets that may leave towards the sockets; how many. 0 when there are none, or
-    /// [`Driver::flush`] must come first.
+    /// Moves packets that may leave towards the sockets. Returns their count: 0 when there are
+    /// none, or [`Driver::flush`] must come first.
     pub fn stage(&mut self, now_ns: u64) -> usize {
         self.carriers.stage(now_ns, &mut self.core)
     }
 
-    /// Hands what was staged to the kernel. False when it did not take everything; [`Driver::wait`]
-    /// then waits for room.
+    /// Passes the staged packets to the kernel. Returns false when it did not accept all of them;
+    /// [`Driver::wait`] then waits for room.
     pub fn flush(&mut self) -> bool {
         self.carriers.flush();
         self.carriers.is_flushed()
     }
 
-    /// A connection, to look at.
+    /// Returns a connection, read-only.
     #[must_use]
     pub fn connection(&self, key: &Key) -> Option<&Connection> {
         self.core.connection(key)
     }
 
-    /// Lets `act` do something with a connection: send, close.
+    /// Calls `act` with a connection, for instance to send or close.
     pub fn with<T>(&mut self, key: &Key, act: impl FnOnce(&mut Connection) -> T) -> Option<T> {
         self.core.with(key, act)
     }
 
-    /// Gives the memory of a datagram back that [`Event::Received`] brought: what comes later goes
-    /// there, and nothing is allocated.
+    /// Takes the memory of a datagram from [`Event::Received`] back. Later datagrams reuse it,
+    /// without an allocation.
     pub fn recycle(&mut self, key: &Key, datagram: Vec<u8>) {
         self.core.recycle(key, datagram);
     }
 
-    /// The states of all connections.
+    /// Returns the states of all connections.
     pub fn states(&self) -> impl Iterator<Item = (Key, State)> {
         self.core.states()
     }
 
-    /// Connections in any state.
+    /// Returns the count of connections in any state.
     #[must_use]
     pub fn connections_count(&self) -> usize {
         self.core.connections_count()
     }
 
-    /// What is held now, by all connections.
+    /// Returns the state that all connections hold now.
     #[must_use]
     pub fn occupancy(&self) -> Occupancy {
         self.core.occupancy()
     }
 
-    /// What became of packets that belonged to no connection.
+    /// Returns the counts of packets that belonged to no connection, by answer.
     #[must_use]
     pub const fn answers(&self) -> &Answers {
         self.core.answers()
     }
 
-    /// Packets that the kernel would not take; they are as lost as on the network.
+    /// Returns the count of packets that the kernel refused; they are lost as on the network.
     #[must_use]
     pub fn refused_packets(&self) -> u64 {
         self.carriers.unsent().refused
     }
 
-    /// Octets of headers in front of the DCCP header of a packet to `peer`.
+    /// Returns the bytes before the DCCP header of a packet to the other end of `key`.
     #[must_use]
     pub const fn headers_bytes(&self, key: &Key) -> usize {
         headers_bytes(self.carriers.kind(), key.remote)
     }
 }
 
-/// Random words of the kernel's.
+/// Returns random words of the kernel.
 fn secret() -> Result<Secret, NetError> {
     let mut octets = [0; 16];
     File::open("/dev/urandom")

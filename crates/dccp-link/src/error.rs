@@ -1,4 +1,4 @@
-//! Why a call of an application failed.
+//! Errors of an application's calls.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,67 +12,68 @@ use netio::NetError;
 use crate::service::Ending;
 use crate::{Peer, UDP_PORT};
 
-/// What went wrong, by blame: the peer's come with its Reset, the environment's with what was tried.
+/// An error, by blame: the peer's errors have its Reset, those of the environment have the action
+/// that failed.
 #[derive(Debug)]
 pub enum LinkError {
-    /// The other end said no to the connection.
+    /// Refusal of the connection by the other end.
     Refused {
-        /// Whom it was asked of.
+        /// Peer that refused.
         peer: Peer,
-        /// Its answer.
+        /// Reset with which the peer answered.
         reset: Reset,
     },
-    /// The host of the other end says that nothing takes such packets there.
+    /// Peer whose host reports that no program there accepts such packets.
     Unreachable {
-        /// Whom it was about.
+        /// Peer of the connection.
         peer: Peer,
-        /// What the path said.
+        /// Error that the path reported.
         cause: std::io::Error,
     },
-    /// The other end ended the connection with a Reset.
+    /// Reset with which the other end ended the connection.
     Reset(Reset),
-    /// This end ended the connection with a Reset, because of what came or did not come.
+    /// Reset with which this end ended the connection, because of a packet or the lack of one.
     Failed {
-        /// The Reset that was sent.
+        /// Reset that this end sent.
         reset: Reset,
-        /// Where the connection was.
+        /// State in which the connection ended.
         state: State,
     },
-    /// Both ends take no common value of a feature that one of them insists on.
+    /// Feature that one end insists on, and for which both ends accept no common value.
     Disagreed {
-        /// The feature and what both want.
+        /// Feature, and the values that both ends accept.
         disagreement: Disagreement,
-        /// The Reset that ended the connection.
+        /// Reset that ended the connection.
         reset: Reset,
-        /// Whether this end sent it.
+        /// True if this end sent the Reset.
         is_ours: bool,
     },
-    /// The connection is closed.
+    /// Connection that is closed.
     Closed,
-    /// Nothing happened in time; the connection is as it was.
+    /// Time that passed without the awaited event; the connection is unchanged.
     TimedOut(Duration),
-    /// The datagram is longer than the path takes.
+    /// Datagram that is longer than the path permits.
     TooLong {
-        /// Octets of the datagram.
+        /// Bytes of the datagram.
         len: usize,
-        /// Octets that it may have ([`crate::Connection::packet_bytes_max`]).
+        /// Most bytes that it may have ([`crate::Connection::packet_bytes_max`]).
         max: usize,
     },
-    /// The send queue is full.
+    /// Send queue that is full.
     QueueFull,
-    /// The carrier has no socket of the peer's address family.
+    /// Peer of an address family for which the carrier has no socket.
     NoFamily(Peer),
-    /// The peer's address is link-local, and the interface that leads there is not said.
+    /// Peer with a link-local address and without its interface.
     NoScope(Peer),
-    /// There are as many connections as the endpoint takes.
+    /// Endpoint that has the most connections allowed.
     TooMany,
-    /// The kernel refused something.
+    /// Error of the kernel.
     Net(NetError),
 }
 
 impl LinkError {
-    /// The error of a client that the other end of `key` has reset before data came. `core` is the
-    /// connection, while it still exists.
+    /// Returns the error of a client that the other end of `key` has reset before data came. `core`
+    /// is the connection, while it still exists.
     #[must_use]
     pub fn from_refusal(key: &Key, reset: Reset, core: Option<&Connection>) -> Self {
         let udp_port = match key.carrier {
@@ -86,13 +87,13 @@ impl LinkError {
         }
     }
 
-    /// The error of a connection that the other end has reset.
+    /// Returns the error of a connection that the other end has reset.
     #[must_use]
     pub fn from_reset(reset: Reset, core: Option<&Connection>) -> Self {
         Ending::new(reset, core).by_other_end()
     }
 
-    /// The error of a connection that this end has ended
+    /// Returns the error of a connection that this end has ended
     /// ([`dccp::connection::Event::Failed`]).
     #[must_use]
     pub fn from_failure(reset: Reset, core: Option<&Connection>) -> Self {
@@ -157,7 +158,7 @@ impl fmt::Display for LinkError {
     }
 }
 
-/// A Reset in words that help.
+/// Explains a Reset in words.
 fn explained(reset: Reset) -> String {
     let code = reset.code;
     let meaning = match code {

@@ -1,27 +1,28 @@
 //! DCCP for applications: the core of [`dccp`] with sockets, a clock and threads around it.
 //!
-//! Packets travel inside of UDP (RFC 6773), which needs no privilege, or over IP as protocol 33, which
-//! needs the right to raw sockets: [`CarrierOptions`] says which. One endpoint carries many connections
-//! over one socket for each address family.
+//! Packets travel inside of UDP (RFC 6773), which needs no privilege, or over IP as protocol 33,
+//! which needs the right to raw sockets; [`CarrierOptions`] selects the carrier. One endpoint has
+//! many connections over one socket for each address family.
 //!
-//! There are two fronts and what is behind them. [`Endpoint`] has a thread of its own, and calls that
-//! block: [`Endpoint::connect`], [`Endpoint::listen`], [`Listener::accept`], [`Connection::send`],
-//! [`Connection::receive`]. [`asynchronous`] has the same calls as futures, for programs on tokio or
-//! another runtime. [`Driver`] is the same without the thread, for a loop of the caller's that wants
-//! every processor cycle.
+//! There are two fronts and a driver that both use. [`Endpoint`] has a thread of its own, and
+//! blocking calls: [`Endpoint::connect`], [`Endpoint::listen`], [`Listener::accept`],
+//! [`Connection::send`], [`Connection::receive`]. [`asynchronous`] has the same calls as futures,
+//! for programs on tokio or another runtime. [`Driver`] is the same without the thread, for a
+//! caller's loop that needs every processor cycle.
 //!
-//! What a connection is like is [`Config`], with the meaning of Linux's socket options: service code,
-//! congestion control for each direction, checksum coverage, length and policy of the send queue.
+//! [`Config`] has the settings of a connection, with the meaning of Linux's socket options: service
+//! code, congestion control for each direction, checksum coverage, length and policy of the send
+//! queue.
 //!
-//! Budget of a data packet on the way out or in: one copy between the application and the core's
-//! queue, one more into a transmit slot, the share of a system call that a batch of up to 64 leaves, and
-//! with segmentation a tenth of a traversal of the kernel's stack. Nothing is allocated once the queues
-//! have been as full as they get, if the application gives back what it was given
+//! Budget of a data packet in either direction: one copy between the application and the core's
+//! queue, one more into a transmit slot, the share of a system call for a batch of up to 64, and
+//! with segmentation a tenth of a traversal of the kernel's stack. Nothing is allocated once the
+//! queues have reached their greatest length, if the application returns the memory of datagrams
 //! ([`Connection::receive_into`], [`Driver::recycle`]). Departures are paced by waiting in
-//! `ppoll(2)` with nanosecond timeouts and the least timer slack; nothing spins, so a wake-up that comes
-//! late by some microseconds is made good by the credit that congestion control gives.
+//! `ppoll(2)` with nanosecond timeouts and the least timer slack, without busy waiting. A wake-up
+//! that is late by some microseconds is compensated by the credit that congestion control gives.
 //!
-//! To have read: RFC 4340 §8, RFC 6773, raw(7), udp(7).
+//! Background: RFC 4340 §8, RFC 6773, raw(7), udp(7).
 
 pub mod asynchronous;
 mod blocking;

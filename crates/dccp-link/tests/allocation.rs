@@ -1,6 +1,7 @@
-//! The packet path allocates nothing once its queues are as full as they get: from the application's
-//! datagram through core and sockets, and back to an application that gives memory back. Time is the
-//! test's own, so that queues do not depend on what else the machine does.
+//! Allocations of the packet path: none once its queues have reached their greatest length, from
+//! the application's datagram through core and sockets, and back to an application that returns
+//! memory. The test has a clock of its own, so that queues do not depend on the load of the
+//! machine.
 
 use std::net::IpAddr;
 use std::thread;
@@ -13,34 +14,35 @@ use dccp::connection::Event;
 use dccp_link::{CarrierKind, CarrierOptions, Config, Driver, Endpoint, Key, Limits, Peer};
 use netio::Clock;
 
-/// Datagrams on their way to the server and back at once, for each connection.
+/// Datagrams that are on the way to the server and back at once, for each connection.
 const WINDOW: u64 = 16;
-/// Turns in which nothing comes, after which it is waited for.
+/// Turns without a packet after which the test sleeps between turns.
 const IDLE_MAX: u32 = 1_000;
-/// Time after which what has not come is lost: the kernel of a busy machine delivers late, and more
-/// under way than while buffers got their size would need more of them.
+/// Time after which a missing datagram counts as lost. The kernel of a busy machine delivers late,
+/// and more datagrams under way than during the warm-up would need larger buffers.
 const LOST_AFTER: Duration = Duration::from_secs(2);
-/// Time between two looks meanwhile.
+/// Time between two checks while waiting.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Octets of each.
+/// Bytes of each datagram.
 const LEN: usize = 1_000;
 /// Time from one turn of both ends to the next.
 const TURN_NS: u64 = 20_000;
-/// Datagrams there and back until buffers have their size, and in a round in which allocations are
-/// counted.
+/// Datagrams there and back until buffers have their size; `COUNTED` is their count in a round in
+/// which allocations are counted.
 const WARM: u64 = 20_000;
 const COUNTED: u64 = 10_000;
-/// Rounds, of which one has to allocate nothing. On a busy machine the kernel delivers late, so that
-/// queues may grow beyond their former size now and then; what a datagram allocates, all rounds do.
+/// Rounds, of which one must allocate nothing. On a busy machine the kernel delivers late, so that
+/// queues may grow beyond their former size in some rounds; an allocation per datagram happens in
+/// all rounds.
 const ROUNDS: u32 = 10;
 
-/// A driver in this thread, and what it has received.
+/// A driver in this thread, and the datagrams that it has received.
 struct Station {
     driver: Driver,
-    /// Connections in the order in which they came to be.
+    /// Connections in the order in which they were made.
     connected: Vec<Key>,
     received: u64,
-    /// Sends everything back.
+    /// True if the station sends every datagram back.
     is_echo: bool,
 }
 
@@ -59,7 +61,7 @@ impl Station {
                     self.received += 1;
                     assert_eq!(datagram.len(), LEN);
                     if self.is_echo {
-                        // What the queue does not take is lost, as on a network.
+                        // A datagram that does not fit into the queue is lost, as on a network.
                         self.driver.with(&key, |connection| connection.send(&datagram, 0).ok());
                     }
                     self.driver.recycle(&key, datagram);
@@ -91,7 +93,7 @@ fn turn(now_ns: &mut u64, client: &mut Station, server: &mut Station) {
     server.turn(*now_ns);
 }
 
-/// Has so many datagrams go there and back over all connections, a few of each on their way at once.
+/// Sends `count` datagrams there and back over all connections, a few of each on the way at once.
 fn talk(now_ns: &mut u64, client: &mut Station, server: &mut Station, count: u64) {
     let data = [7; LEN];
     let under_way_max = WINDOW * client.connected.len() as u64;
@@ -124,7 +126,8 @@ fn talk(now_ns: &mut u64, client: &mut Station, server: &mut Station, count: u64
     }
 }
 
-/// Counts what is allocated for datagrams over so many connections, in the round with the least.
+/// Returns the allocations for datagrams over `connections` connections, in the round with the
+/// fewest.
 fn measured(kind: CarrierKind, address: IpAddr, ccid: u8, connections: usize) -> AllocationInfo {
     let mut server = Station::open(kind, address, true);
     let mut client = Station::open(kind, address, false);
@@ -184,7 +187,7 @@ fn the_packet_path_over_ip_allocates_nothing() {
     });
 }
 
-/// What an application's thread allocates for sending and receiving.
+/// Checks the allocations of an application's thread that sends and receives.
 fn of_the_application<F: Front>() {
     let ServerOf::<F> { listener, peer, endpoint: _server } = serve_front(UDP, V4, &config_of(2));
     let client: F = open_front(UDP, V4);

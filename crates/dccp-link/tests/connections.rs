@@ -28,7 +28,7 @@ at_both_fronts!(
     an_endpoint_that_goes_resets_its_connections,
 );
 
-/// Sends back every datagram until the other end closes; how many they were.
+/// Sends back every datagram until the other end closes. Returns their count.
 fn echo(connection: &impl Talk) -> usize {
     let mut count = 0;
     while let Some(datagram) = connection.receive().unwrap() {
@@ -38,13 +38,13 @@ fn echo(connection: &impl Talk) -> usize {
     count
 }
 
-/// Sends `datagram` and waits for it to come back: as nothing else is under way, no queue is full.
+/// Sends `datagram` and waits for it to come back: nothing else is under way, so no queue is full.
 fn exchange(connection: &impl Talk, datagram: &[u8]) {
     connection.send(datagram).unwrap();
     assert_eq!(connection.receive().unwrap().as_deref(), Some(datagram));
 }
 
-/// Connects, talks and closes with one congestion control.
+/// Connects, sends datagrams and closes with one congestion control.
 fn talk<F: Front>(kind: CarrierKind, address: IpAddr, ccid: u8) {
     let ServerOf::<F> { listener, endpoint: server, peer } =
         serve_front::<F>(kind, address, &config(ccid));
@@ -128,7 +128,7 @@ fn a_path_that_becomes_narrow_shortens_datagrams<F: Front>() {
 }
 
 fn a_port_that_nobody_has_is_told_by_the_network<F: Front>() {
-    // Elsewhere another program might take the port.
+    // In the main namespace another program might take the port.
     in_a_namespace(|| {
         let client = open_front::<F>(UDP, V4);
         let mute = open_mute();
@@ -142,7 +142,8 @@ fn a_port_that_nobody_has_is_told_by_the_network<F: Front>() {
     });
 }
 
-/// Asks a server for a port and a service that it may not have; the code of its Reset.
+/// Connects to a port and a service that a server may not have. Returns the code of its Reset, and
+/// the message.
 fn refusal<F: Front>(
     kind: CarrierKind,
     address: IpAddr,
@@ -194,7 +195,8 @@ fn where_nobody_is_a_client_gives_up_in_time<F: Front>() {
     assert_eq!(client.connections_count(), 0);
 }
 
-/// A server that answers a Request and then says nothing, as Linux does; the first datagram that comes.
+/// Answers a Request and then sends nothing, as a Linux server does. Returns the first datagram
+/// that comes.
 fn answer_once(socket: &std::net::UdpSocket) -> Vec<u8> {
     let mut octets = [0; 2_000];
     loop {
@@ -209,7 +211,7 @@ fn answer_once(socket: &std::net::UdpSocket) -> Vec<u8> {
                     service_code: packet.header.service_code,
                     ..Header::new(PacketType::Response, 1_000)
                 };
-                // Ack Vectors both ways, as the Request asks for.
+                // Ack Vectors both ways, as the Request has them.
                 let agreed = [33, 5, 6, 1, 1, 35, 5, 6, 1, 1];
                 let mut reply = [0; 200];
                 let len = response.write(&agreed, &[], Integrity::Carrier, &mut reply).unwrap();

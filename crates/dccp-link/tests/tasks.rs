@@ -1,5 +1,5 @@
-//! What is special to async programs: many tasks on one thread, futures that are dropped, a runtime that
-//! nothing holds up.
+//! Properties of async programs: many tasks on one thread, futures that are dropped, a runtime that
+//! no call blocks.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ fn runtime() -> Runtime {
     Builder::new_current_thread().enable_time().build().unwrap()
 }
 
-/// Runs `future`, not for ever.
+/// Runs `future`, within the patience.
 fn run<T>(future: impl Future<Output = T>) -> T {
     runtime().block_on(async { tokio::time::timeout(PATIENCE, future).await.unwrap() })
 }
@@ -24,7 +24,7 @@ fn open() -> Endpoint {
     Endpoint::open(&carrier, Limits::default()).unwrap()
 }
 
-/// A listener, its endpoint and the way to it.
+/// Returns a listener, its endpoint and its address.
 fn serve(config: &Config) -> (Endpoint, Listener, Peer) {
     let endpoint = open();
     let listener = endpoint.listen(PORT, config, vec![service()], 200);
@@ -38,7 +38,7 @@ async fn pair(client: &Endpoint, listener: &Listener, peer: Peer) -> (Connection
     (made.unwrap(), accepted.unwrap())
 }
 
-/// Sends back every datagram until the other end closes; how many they were.
+/// Sends back every datagram until the other end closes. Returns their count.
 async fn echo(connection: &Connection) -> usize {
     let (mut count, mut buffer) = (0, Vec::new());
     while connection.receive_into(&mut buffer).await.unwrap() {
@@ -97,7 +97,7 @@ fn a_future_that_is_dropped_has_taken_nothing() {
             assert!(receiving.as_mut().poll(&mut nobody).is_pending());
             connection.send(b"one").await.unwrap();
             let mut peeking = pin!(accepted.receive());
-            // Once it could be had, it is dropped before it is asked again.
+            // The future is dropped once it could be ready, before it is polled again.
             while peeking.as_mut().poll(&mut nobody).is_pending() {
                 tokio::task::yield_now().await;
             }
@@ -109,7 +109,8 @@ fn a_future_that_is_dropped_has_taken_nothing() {
 
 #[test]
 fn a_full_queue_holds_the_sender_until_there_is_room() {
-    // What finds the receive queue full is dropped, which is no matter of the sender's.
+    // A datagram that does not fit into the receive queue is dropped, which does not concern the
+    // sender.
     let (_server, listener, peer) = serve(&Config { receive_queue_len: 4, ..config(2) });
     let client = open();
     run(async {

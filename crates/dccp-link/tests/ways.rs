@@ -1,4 +1,4 @@
-//! Connections with a way of their own: a UDP port to themselves, a certain interface.
+//! Connections with a path of their own: a UDP port to themselves, a certain interface.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr, UdpSocket};
@@ -20,10 +20,10 @@ at_both_fronts!(
     link_local_addresses_of_two_interfaces_are_told_apart,
 );
 
-/// Time between two looks at what is awaited.
+/// Time between two checks of an awaited event.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// UDP ports of this end and of the other one.
+/// Returns the UDP ports of this end and of the other one.
 fn udp_ports(key: Key) -> (u16, u16) {
     match key.carrier {
         Carrier::Udp { local_port, remote_port } => (local_port, remote_port),
@@ -40,7 +40,7 @@ fn exchange(near: &impl Talk, far: &impl Talk, datagram: &[u8]) {
 }
 
 fn each_connection_may_have_a_udp_port_of_its_own<F: Front>() {
-    // Elsewhere another program might take a port as soon as it is free.
+    // In the main namespace another program might take a port as soon as it is free.
     in_a_namespace(|| {
         for address in [V4, V6] {
             udp_ports_of_their_own::<F>(address);
@@ -51,7 +51,7 @@ fn each_connection_may_have_a_udp_port_of_its_own<F: Front>() {
 fn udp_ports_of_their_own<F: Front>(address: IpAddr) {
     let ServerOf::<F> { listener, endpoint: server, peer } = serve_front(UDP, address, &config(2));
     let client: F = open_front(UDP, address);
-    // What is over is forgotten soon, so that its port can be had again.
+    // TIMEWAIT is short, so that the port can be used again soon.
     let brief = Config { time_wait_ns: 1_000_000, ..config(2) };
     let own = ConnectOptions { has_own_udp_port: true, ..ConnectOptions::default() };
     let mut pairs = Vec::new();
@@ -112,8 +112,9 @@ fn wait_until_up() {
     }
 }
 
-/// Runs `near` and `far` in namespaces of their own with two cables between them, v0 and v1. All ends of
-/// a side have the same address. What `far` gives first is handed to `near`; it is let go when that is done.
+/// Runs `near` and `far` in namespaces of their own with two cables between them, v0 and v1. All
+/// ends of a side have the same address. `near` gets the first value of `far`, which may end when
+/// `near` is done.
 fn over_two_cables<T: Send>(
     near: impl FnOnce(T) + Send,
     far: impl FnOnce(mpsc::Sender<T>, mpsc::Receiver<()>) + Send,
@@ -149,7 +150,7 @@ fn over_two_cables<T: Send>(
     });
 }
 
-/// Addresses of the interface with this name, in the caller's namespace.
+/// Returns an address of the interface with this name, in the caller's namespace.
 fn scoped(address: Ipv6Addr, interface: &str) -> ScopedAddress {
     format!("{address}%{interface}").parse().unwrap()
 }
@@ -197,7 +198,7 @@ fn peer(udp_port: u16) -> Peer {
     Peer { address: FAR.into(), port: PORT, udp_port }
 }
 
-/// A connection over each cable, between the same addresses.
+/// Connects over each cable, between the same addresses.
 fn connect_over_both<F: Front>(kind: CarrierKind, udp_port: u16) {
     let client: F = open_front(kind, Ipv6Addr::UNSPECIFIED.into());
     let connections = ["v0", "v1"].map(|end| {
@@ -216,7 +217,7 @@ fn connect_over_both<F: Front>(kind: CarrierKind, udp_port: u16) {
     assert!(client.wait_closed());
 }
 
-/// A connection to a listener that is bound to the address of the second cable.
+/// Connects to a listener that is bound to the address of the second cable.
 fn connect_over_one<F: Front>(kind: CarrierKind, udp_port: u16) {
     let client: F = open_front(kind, IpAddr::V6(Ipv6Addr::UNSPECIFIED));
     let options = ConnectOptions { scope: scoped(NEAR, "v1").scope, has_own_udp_port: true };

@@ -1,4 +1,4 @@
-//! What goes over the wire, as Wireshark's dissector reads it.
+//! Packets on the wire, as Wireshark's dissector reads them.
 
 use std::io::{BufRead, BufReader};
 use std::net::IpAddr;
@@ -10,10 +10,10 @@ use crate::common::{PATIENCE, RAW, Server, V4, V6, config, in_a_namespace, open,
 use dccp_link::{CarrierKind, UDP_PORT};
 use packet_wire::pcap;
 
-/// Time between two looks at a capture.
+/// Time between two checks of a capture.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// A folder that goes away with the value.
+/// A folder that is removed when the value is dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -42,7 +42,7 @@ fn require(tools: &[&str]) -> bool {
     false
 }
 
-/// A tcpdump that ends with the value.
+/// A tcpdump that ends when the value is dropped.
 struct Capture(Child);
 
 impl Drop for Capture {
@@ -54,8 +54,8 @@ impl Drop for Capture {
 
 /// Starts tcpdump on loopback and waits until it listens.
 fn capture(file: &Path) -> Capture {
-    // Each slot of its ring holds the largest packet of the interface, 64 KiB on loopback: of the usual
-    // 2 MiB only 31 packets could wait for it on a busy machine.
+    // Each slot of its ring holds the largest packet of the interface, 64 KiB on loopback: the
+    // usual 2 MiB have slots for only 31 waiting packets on a busy machine.
     let mut tcpdump = Command::new("tcpdump")
         .args(["-i", "lo", "-U", "--immediate-mode", "-s", "0", "-B", "65536", "-w"])
         .arg(file)
@@ -68,24 +68,24 @@ fn capture(file: &Path) -> Capture {
     Capture(tcpdump)
 }
 
-/// Wireshark knows DCCP over IP only; this tells it where it travels inside of UDP.
+/// Script for Wireshark, which knows DCCP over IP only: it adds DCCP inside of UDP.
 const IN_UDP: &str =
     "DissectorTable.get('udp.port'):add(6511, DissectorTable.get('ip.proto'):get_dissector(33))";
 
-/// What tshark says of a packet.
+/// Fields of a packet in tshark's output.
 #[derive(Debug)]
 struct Seen {
     packet_type: String,
     checksum: String,
-    /// 1 for a right checksum.
+    /// Status of the checksum: 1 if it is right.
     checksum_status: String,
-    /// The ECN field of the IP header.
+    /// ECN field of the IP header.
     ecn: String,
-    /// What it objects to.
+    /// Problem that tshark reports.
     complaint: String,
 }
 
-/// All packets of `file`, read with `options`.
+/// Returns all packets of `file`, read with `options`.
 fn packets(file: &Path, options: &[&str]) -> Vec<Seen> {
     let script = file.with_extension("lua");
     std::fs::write(&script, IN_UDP).unwrap();
@@ -119,7 +119,7 @@ fn packets(file: &Path, options: &[&str]) -> Vec<Seen> {
     seen.collect()
 }
 
-/// Whether the capture has the Reset that ends a connection. What it has so far ends anywhere.
+/// Returns true if the capture has the Reset that ends a connection. The capture may be incomplete.
 fn has_reset(file: &Path, headers_len: usize) -> bool {
     let octets = std::fs::read(file).unwrap();
     let Ok(reader) = pcap::Reader::new(&octets) else { return false };
@@ -127,7 +127,7 @@ fn has_reset(file: &Path, headers_len: usize) -> bool {
     records.any(|record| record.octets.get(headers_len + 8).is_some_and(|octet| octet >> 1 == 7))
 }
 
-/// A connection from its Request to its last Reset, with some data; the capture of it.
+/// Runs a connection from its Request to its last Reset, with some data. Returns its capture.
 fn conversation(folder: &Folder, kind: CarrierKind, address: IpAddr, ccid: u8) -> PathBuf {
     let file = folder.0.join(format!("{ccid}-{}.pcap", address.is_ipv4()));
     let mut tcpdump = capture(&file);
@@ -180,7 +180,7 @@ fn over_ip_every_packet_is_well_formed_with_a_right_checksum() {
                 assert_eq!(packet.complaint, "", "{packet:?}");
             }
             let types: Vec<_> = seen.iter().map(|packet| packet.packet_type.as_str()).collect();
-            // A Request that was not answered soon was sent again.
+            // A Request without a quick answer was repeated.
             let behind_requests = types.iter().find(|&&packet_type| packet_type != "0");
             assert_eq!((types[0], behind_requests), ("0", Some(&"1")), "Request and Response");
             assert_eq!(types.last(), Some(&"7"), "Reset");
@@ -189,7 +189,7 @@ fn over_ip_every_packet_is_well_formed_with_a_right_checksum() {
     });
 }
 
-/// The network may mark what goes over a connection; not what makes it, nor the Reset that ends it.
+/// Checks ECN: packets of a connection may be marked, but not its Request, Response and Reset.
 fn assert_ecn(seen: &[Seen]) {
     for packet in seen {
         let is_capable = !matches!(packet.packet_type.as_str(), "0" | "1" | "7");
@@ -207,7 +207,7 @@ fn in_udp_the_same_packets_have_no_checksum_of_their_own() {
         let folder = Folder::new("udp");
         for (address, ccid) in [(V4, 2), (V6, 3)] {
             let file = conversation(&folder, CarrierKind::Udp { port: UDP_PORT }, address, ccid);
-            // What stands in for a checksum is not one (RFC 6773 §3.1).
+            // The field does not have a checksum (RFC 6773 §3.1).
             let seen = packets(&file, &["-o", "dccp.check_checksum:FALSE"]);
             assert!(seen.len() > 12, "{seen:#?}");
             for packet in &seen {

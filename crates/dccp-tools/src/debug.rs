@@ -1,5 +1,6 @@
-//! `--debug TOPIC`: what the core of a connection does, as lines on the standard error. A connection is looked
-//! at whenever its command has something to do, and a line tells what has changed since.
+//! `--debug TOPIC`: changes of the core of a connection, as lines on the standard error. The
+//! observer checks a connection whenever its command has something to do, and a line has the
+//! changes since then.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,10 +12,10 @@ use dccp::feature::{Feature, number};
 use dccp::header::Malformed;
 use dccp_link::Key;
 
-/// The figures of congestion control are shown so often at most.
+/// Least time between two lines with the figures of congestion control.
 const FIGURES_NS: u64 = 100_000_000;
 
-/// What lines are about.
+/// Topic of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Topic {
     /// States of the connection
@@ -27,7 +28,7 @@ pub enum Topic {
     Drops,
 }
 
-/// Features that are shown, in the order of their numbers.
+/// Features that are printed, in the order of their numbers.
 const FEATURES: [(u8, &str); 10] = [
     (number::CCID, "ccid"),
     (number::ALLOW_SHORT_SEQNOS, "allow-short-seqnos"),
@@ -41,11 +42,11 @@ const FEATURES: [(u8, &str); 10] = [
     (number::SEND_LOSS_EVENT_RATE, "send-loss-event-rate"),
 ];
 
-/// What is known of a connection.
+/// State of a connection that was printed last.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     state: Option<State>,
-    /// Of this end and of the other one.
+    /// Values of this end's features and of the other end's.
     features: Option<[[u64; 2]; FEATURES.len()]>,
     figures: Option<SenderFigures>,
     figures_ns: u64,
@@ -67,7 +68,7 @@ impl Seen {
     };
 }
 
-/// Looks at connections.
+/// Observer that prints the changes of connections.
 #[derive(Debug)]
 pub(crate) struct Observer {
     topics: Vec<Topic>,
@@ -75,12 +76,12 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// One for these topics; none without a topic.
+    /// Returns an observer for these topics; `None` without a topic.
     pub(crate) fn new(topics: &[Topic]) -> Option<Self> {
         (!topics.is_empty()).then(|| Self { topics: topics.to_vec(), seen: BTreeMap::new() })
     }
 
-    /// Tells of a connection that a client has just begun, whatever has become of it since.
+    /// Prints that a client has begun a connection, even if its state has changed since.
     pub(crate) fn begin(&mut self, key: &Key) {
         let seen = Seen { state: Some(State::Request), ..Seen::NOTHING };
         self.seen.insert(*key, seen);
@@ -93,7 +94,7 @@ impl Observer {
         }
     }
 
-    /// Tells what has changed.
+    /// Prints the changes of a connection.
     pub(crate) fn look(&mut self, now_ns: u64, key: &Key, connection: &Connection) {
         let text = self.changes(now_ns, key, connection);
         if !text.is_empty() {
@@ -101,7 +102,7 @@ impl Observer {
         }
     }
 
-    /// The connection is gone.
+    /// Prints that a connection is gone.
     pub(crate) fn forget(&mut self, key: &Key) {
         if self.seen.remove(key).is_some() && self.is_on(Topic::Connection) {
             netio::stderr::print_line(format_args!("[{} connection] gone", place(key)));
@@ -112,7 +113,7 @@ impl Observer {
         self.topics.contains(&topic)
     }
 
-    /// What has changed, in lines.
+    /// Returns the changes of a connection, in lines.
     pub(crate) fn changes(&mut self, now_ns: u64, key: &Key, connection: &Connection) -> String {
         let mut text = String::new();
         let mut tell = |topic: &str, words: &str| {

@@ -1,4 +1,5 @@
-//! The kernel's own DCCP as a carrier: its options, and its errors in the words of the own stack.
+//! The kernel's own DCCP as a carrier: its options, and its errors in the words of Godwit's own
+//! stack.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -9,7 +10,7 @@ use netio::{DccpOptions, DccpSocket, NetError};
 use crate::ToolError;
 use crate::options::LinkArgs;
 
-/// Returns the socket options that the flags ask for. The kernel chooses the rest.
+/// Returns the socket options that the flags request. The kernel chooses the rest.
 pub(crate) fn options(link: &LinkArgs, config: &Config) -> DccpOptions {
     let is_tx_asked = link.tx_ccid.or(link.ccid).is_some() || link.sets("tx_ccid");
     let is_rx_asked = link.rx_ccid.or(link.ccid).is_some() || link.sets("rx_ccid");
@@ -24,11 +25,11 @@ pub(crate) fn options(link: &LinkArgs, config: &Config) -> DccpOptions {
     }
 }
 
-/// Takes connections at the port and of the families that the flags name.
+/// Listens at the port and of the families that the flags name.
 ///
 /// # Errors
 ///
-/// When the kernel refuses the socket, the address or the port.
+/// Returns an error when the kernel refuses the socket, the address or the port.
 pub(crate) fn listen(
     link: &LinkArgs,
     config: &Config,
@@ -49,18 +50,19 @@ pub(crate) fn listen(
     listener.map_err(absence)
 }
 
-/// Octets that the kernel's CCID 2 adds to a packet without having kept room for them: Changes of
+/// Bytes that the kernel's CCID 2 adds to a packet without having kept room for them: Changes of
 /// Sequence Window and Ack Ratio, Confirms of the same, an Ack Vector of four runs. The kernel
-/// drops a packet that they make longer than the path takes, then adds them to the next one, for
+/// drops a packet that they make longer than the path permits, then adds them to the next one, for
 /// ever.
 const UNRESERVED_BYTES: usize = 32;
 
-/// Octets of data that a datagram may have now so that every packet gets away.
+/// Returns the most bytes of data that a datagram may have now so that the kernel sends every
+/// packet.
 pub(crate) fn packet_bytes_max(socket: &DccpSocket) -> io::Result<usize> {
     Ok(socket.packet_bytes_max()?.saturating_sub(UNRESERVED_BYTES))
 }
 
-/// The error of a socket that cannot be opened, with help when this kernel has no DCCP.
+/// Returns the error of a socket that cannot be opened, with help when this kernel has no DCCP.
 pub(crate) fn absence(error: NetError) -> ToolError {
     if netio::dccp::is_absent(error.cause()) {
         return ToolError::Failed(format!(
@@ -71,7 +73,7 @@ pub(crate) fn absence(error: NetError) -> ToolError {
     LinkError::Net(error).into()
 }
 
-/// The error of a client whose connection could not be begun.
+/// Returns the error of a client whose connection could not be begun.
 pub(crate) fn explain(error: NetError, peer: Peer) -> ToolError {
     match reset_of(error.cause()) {
         Some(reset) => LinkError::Refused { peer, reset }.into(),
@@ -79,7 +81,7 @@ pub(crate) fn explain(error: NetError, peer: Peer) -> ToolError {
     }
 }
 
-/// The error of a client that was refused.
+/// Returns the error of a client that the server refused.
 pub(crate) fn refusal(peer: Peer, cause: io::Error) -> LinkError {
     match reset_of(&cause) {
         Some(reset) => LinkError::Refused { peer, reset },
@@ -87,7 +89,7 @@ pub(crate) fn refusal(peer: Peer, cause: io::Error) -> LinkError {
     }
 }
 
-/// The error of a connection that was open.
+/// Returns the error of a connection that was open.
 pub(crate) fn ended(cause: io::Error) -> LinkError {
     match (reset_of(&cause), cause.kind()) {
         (Some(reset), _) => LinkError::Reset(reset),
@@ -96,7 +98,7 @@ pub(crate) fn ended(cause: io::Error) -> LinkError {
     }
 }
 
-/// The Reset that an error number stands for. Its data stays in the kernel.
+/// Returns the Reset for an error number. Its data stays in the kernel.
 fn reset_of(error: &io::Error) -> Option<Reset> {
     let number = netio::dccp::reset_number(error)?;
     Some(Reset::plain(ResetCode::from_number(number)))

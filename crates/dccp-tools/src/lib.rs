@@ -1,10 +1,10 @@
-//! DCCP as commands: [`perf`] measures throughput in the manner of iperf, [`ttcp`] in that of ttcp,
-//! [`pipe`] moves files and pipes, [`probe`] shows what congestion control knew, [`conformance`] tests an
-//! implementation packet by packet, [`regression`] measures it over emulated links, [`fairness`] beside
-//! TCP.
+//! DCCP as commands: [`perf`] measures throughput like iperf, [`ttcp`] like ttcp, [`pipe`] moves
+//! files and pipes, [`probe`] shows the figures of congestion control, [`conformance`] tests an
+//! implementation packet by packet, [`regression`] measures it over emulated links, [`fairness`]
+//! next to TCP.
 //!
-//! Flags become values here, values become calls of [`dccp_link`]; what a connection does is the
-//! core's business. Whatever is counted as throughput was read by the receiving application.
+//! This crate turns flags into values, and values into calls of [`dccp_link`]; the core implements
+//! connections. Throughput counts only data that the receiving application has read.
 
 mod blocking;
 pub mod conformance;
@@ -39,7 +39,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does what the flags ask for.
+    /// Runs the command.
     #[must_use]
     pub fn run(&self) -> ExitCode {
         let done = match self {
@@ -62,14 +62,14 @@ impl Command {
     }
 }
 
-/// How a command ended that could do its work.
+/// Result of a command that could do its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Done.
+    /// Command that did all its work.
     Done,
-    /// It ran, and less was achieved than was asked for.
+    /// Command that ran and achieved less than requested.
     FellShort,
-    /// A signal ended it.
+    /// Command that a signal ended.
     Interrupted,
 }
 
@@ -85,12 +85,12 @@ impl Outcome {
     }
 }
 
-/// Why a command could not do its work.
+/// Reason why a command could not do its work.
 #[derive(Debug)]
 pub enum ToolError {
-    /// The flags make no sense, in words.
+    /// Flags that make no sense, with the reason.
     Usage(String),
-    /// Something failed while it ran, in words.
+    /// Error while the command ran, with the reason.
     Failed(String),
 }
 

@@ -1,4 +1,4 @@
-//! Flags that every command has: what carries the packets and what a connection is like.
+//! Flags that every command has: the carrier and the settings of connections.
 
 use std::net::{IpAddr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 use std::time::Duration;
@@ -13,13 +13,13 @@ use crate::ToolError;
 use crate::debug::Topic;
 use crate::units::parse_seconds;
 
-/// Datagrams that wait for a command which the machine holds up; those that come beside them are
-/// dropped and reported so.
+/// Datagrams that wait for a command while the machine holds it up; more than these are dropped and
+/// reported.
 const RECEIVE_QUEUE_LEN: usize = 4_096;
 
-/// The DCCP port of iperf, as of its TCP and UDP.
+/// DCCP port of iperf, the same as for its TCP and UDP.
 pub const PORT: u16 = 5_001;
-/// Packets that a queue without bound takes all the same.
+/// Bound of a queue that is configured without one, in packets.
 const QUEUE_LEN_MAX: usize = 1 << 16;
 
 /// Values of `--carrier`.
@@ -34,7 +34,7 @@ pub enum CarrierArg {
 }
 
 impl CarrierArg {
-    /// As on the command line.
+    /// Returns the name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -45,7 +45,7 @@ impl CarrierArg {
     }
 }
 
-/// Carrier of the own stack's packets.
+/// Carrier of the packets of Godwit's own stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CarrierName {
     /// UDP (RFC 6773).
@@ -55,7 +55,7 @@ pub enum CarrierName {
 }
 
 impl CarrierName {
-    /// As on the command line.
+    /// Returns the name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -65,23 +65,23 @@ impl CarrierName {
     }
 }
 
-/// A server, and the way there.
+/// A server, and the interface to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Destination {
-    /// The server.
+    /// Addresses of the server.
     pub peer: Peer,
-    /// Index of the interface that leads to a link-local address; 0 for others.
+    /// Index of the interface of a link-local address; 0 for other addresses.
     pub scope: u32,
 }
 
 impl Destination {
-    /// Its address with the interface.
+    /// Returns the server's address with its interface.
     #[must_use]
     pub const fn address(self) -> ScopedAddress {
         ScopedAddress { address: self.peer.address, scope: self.scope }
     }
 
-    /// Its address and DCCP port as the kernel takes them.
+    /// Returns the server's address and DCCP port for the kernel.
     #[must_use]
     pub fn socket_address(self) -> SocketAddr {
         match self.peer.address {
@@ -90,14 +90,14 @@ impl Destination {
         }
     }
 
-    /// What connections to it want.
+    /// Returns the options for connections to the server.
     #[must_use]
     pub fn options(self) -> ConnectOptions {
         ConnectOptions { scope: self.scope, ..ConnectOptions::default() }
     }
 }
 
-/// The flags.
+/// Flags of connections.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Connection")]
 pub struct LinkArgs {
@@ -145,7 +145,7 @@ pub struct LinkArgs {
     pub parameters: Vec<String>,
 }
 
-/// As when no flag is given.
+/// Values of a command line without flags.
 impl Default for LinkArgs {
     fn default() -> Self {
         let matches = Self::augment_args(clap::Command::new("link")).get_matches_from(["link"]);
@@ -162,11 +162,11 @@ fn ccid(word: &str) -> Result<u8, String> {
 }
 
 impl LinkArgs {
-    /// The connection that the flags ask for.
+    /// Returns the settings of connections that the flags request.
     ///
     /// # Errors
     ///
-    /// What is wrong with a parameter.
+    /// Returns the reason why a parameter is wrong.
     pub fn config(&self) -> Result<Config, ToolError> {
         let mut config = Config {
             service_code: self.service_code,
@@ -194,11 +194,11 @@ impl LinkArgs {
         Ok(config)
     }
 
-    /// Of a command that starts others, whose connections are not its own.
+    /// Checks the flags of a command that starts other programs, which have the connections.
     ///
     /// # Errors
     ///
-    /// When it is asked for what connections do, or a parameter is wrong.
+    /// Returns an error when `--debug` is given, or a parameter is wrong.
     pub fn check_handed_on(&self) -> Result<(), ToolError> {
         if !self.debug.is_empty() {
             let text = "--debug: connections are those of programs that this one starts; use perf";
@@ -207,24 +207,24 @@ impl LinkArgs {
         self.config().map(drop)
     }
 
-    /// Whether --set names this parameter.
+    /// Returns true if --set names this parameter.
     #[must_use]
     pub fn sets(&self, name: &str) -> bool {
         let names = |parameter: &String| parameter.split_once('=').is_some_and(|(n, _)| n == name);
         self.parameters.iter().any(names)
     }
 
-    /// What packets travel in, where nothing else is said.
+    /// Returns the carrier, UDP by default.
     #[must_use]
     pub fn carrier(&self) -> CarrierArg {
         self.carrier.unwrap_or(CarrierArg::Udp)
     }
 
-    /// Returns the carrier of the own stack's packets, `default` where no flag names one.
+    /// Returns the carrier of packets of Godwit's own stack, `default` if no flag names one.
     ///
     /// # Errors
     ///
-    /// When the flags ask for the kernel's DCCP, which the command cannot use.
+    /// Returns an error when the flags request the kernel's DCCP, which the command cannot use.
     pub fn own_carrier(&self, default: CarrierName) -> Result<CarrierName, ToolError> {
         match self.carrier {
             None => Ok(default),
@@ -234,16 +234,16 @@ impl LinkArgs {
         }
     }
 
-    /// Congestion control of what this end sends, `default` unless asked for otherwise, and of what it
-    /// receives, the same unless asked for otherwise.
+    /// Returns the congestion controls of the data that this end sends and receives. Without flags,
+    /// the first is `default`, and the second is equal to the first.
     #[must_use]
     pub fn ccids(&self, default: u8) -> (u8, u8) {
         let tx = self.tx_ccid.or(self.ccid).unwrap_or(default);
         (tx, self.rx_ccid.or(self.ccid).unwrap_or(tx))
     }
 
-    /// The flags that both ends of a connection have alike, for commands that this one starts: all but the
-    /// carrier and congestion control.
+    /// Returns the flags that both ends of a connection have in common, for programs that this one
+    /// starts: all but the carrier and congestion control.
     #[must_use]
     pub fn words(&self) -> String {
         let mut words = format!(
@@ -256,22 +256,22 @@ impl LinkArgs {
         words
     }
 
-    /// What the sockets of a server are like.
+    /// Returns the options of a server's sockets.
     ///
     /// # Errors
     ///
-    /// When the carrier is the kernel, whose sockets the caller does not use.
+    /// Returns an error when the carrier is the kernel, whose sockets the caller does not use.
     pub fn server_carrier(&self) -> Result<CarrierOptions, ToolError> {
         let mut options = CarrierOptions::new(self.kind(self.udp_port)?);
         options.addresses.retain(|address| self.takes(*address));
         Ok(options)
     }
 
-    /// What the socket of a client is like.
+    /// Returns the options of a client's socket.
     ///
     /// # Errors
     ///
-    /// As [`LinkArgs::server_carrier`].
+    /// Returns the errors of [`LinkArgs::server_carrier`].
     pub fn client_carrier(&self, peer: Peer) -> Result<CarrierOptions, ToolError> {
         Ok(CarrierOptions::towards(self.kind(0)?, peer.address))
     }
@@ -283,7 +283,7 @@ impl LinkArgs {
         })
     }
 
-    /// The error of a client that nobody answered in time.
+    /// Returns the error of a client without an answer in time.
     pub(crate) fn silence(&self, to: Destination, timeout: Duration) -> ToolError {
         let (address, door, seconds) = (to.address(), self.door(), timeout.as_secs_f64());
         ToolError::Failed(format!("no answer from {address}, {door}, within {seconds} s"))
@@ -296,11 +296,13 @@ impl LinkArgs {
         }
     }
 
-    /// The server with this name or address, a link-local one with its interface: `fe80::1%eth0`.
+    /// Returns the server with this name or address, a link-local one with its interface:
+    /// `fe80::1%eth0`.
     ///
     /// # Errors
     ///
-    /// When it has no address of the family asked for, or the interface is missing or none.
+    /// Returns an error when the server has no address of the requested family, or the interface is
+    /// missing or does not exist.
     pub fn destination(&self, host: &str) -> Result<Destination, ToolError> {
         let ScopedAddress { address, scope } = peer_address(host, self.port, self.v4, self.v6)?;
         let peer = Peer { address, port: self.port, udp_port: self.udp_port };
@@ -311,7 +313,7 @@ impl LinkArgs {
         Ok(Destination { peer, scope })
     }
 
-    /// The addresses a server is reached at, in words.
+    /// Describes the ports at which a server listens, in words.
     #[must_use]
     pub fn door(&self) -> String {
         match self.carrier() {
@@ -322,14 +324,14 @@ impl LinkArgs {
     }
 }
 
-/// The error of a command that makes its packets itself.
+/// Returns the error of a command that makes its packets itself.
 fn no_kernel() -> ToolError {
     let text = "--carrier kernel: this command needs the own stack, so take udp or raw; send, recv, ttcp, \
                 perf and conformance --listen can use the kernel's";
     ToolError::Usage(text.to_owned())
 }
 
-/// The first address of a host that is of a version of IP that was asked for.
+/// Returns the first address of a host that has a requested version of IP.
 fn peer_address(
     host: &str,
     port: u16,
@@ -355,7 +357,7 @@ fn peer_address(
     address.ok_or_else(|| ToolError::Failed(format!("{host} has no address of {family}")))
 }
 
-/// An address as a resolver gives it.
+/// Returns an address of the resolver with its scope.
 const fn scoped(found: SocketAddr) -> ScopedAddress {
     let scope = match found {
         SocketAddr::V4(_) => 0,
@@ -364,7 +366,7 @@ const fn scoped(found: SocketAddr) -> ScopedAddress {
     ScopedAddress { address: found.ip(), scope }
 }
 
-/// Sets a parameter by the name that Linux has for it.
+/// Sets a parameter by its name in Linux.
 fn set(config: &mut Config, parameter: &str) -> Result<(), ToolError> {
     let wrong = |text: String| Err(ToolError::Usage(format!("--set {parameter}: {text}")));
     let Some((name, value)) = parameter.split_once('=') else {

@@ -1,7 +1,7 @@
 //! `godwit dccp send` and `recv`: a file or a pipe through a connection.
 //!
-//! DCCP repeats nothing: what is lost on the way is missing at the other end, and both ends say how much
-//! they sent and read.
+//! DCCP repeats nothing: data lost on the way is missing at the other end, and both ends print how
+//! much they sent and read.
 
 use std::fs::File;
 use std::io;
@@ -27,7 +27,7 @@ pub struct SendArgs {
     /// Length of a datagram in bytes [default: what the path allows]
     #[arg(short = 'l', long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1..))]
     len: Option<u16>,
-    // Last, since its heading is that of all that follows.
+    // Last, because its heading holds for all flags after it.
     #[command(flatten)]
     link: LinkArgs,
 }
@@ -45,11 +45,11 @@ pub struct RecvArgs {
     link: LinkArgs,
 }
 
-/// Does what the flags ask for.
+/// Runs the command.
 ///
 /// # Errors
 ///
-/// What failed.
+/// Returns the error.
 pub fn send(args: &SendArgs) -> Result<Outcome, ToolError> {
     let mut input = match &args.file {
         Some(path) => File::open(path).map_err(|error| {
@@ -86,11 +86,11 @@ pub fn send(args: &SendArgs) -> Result<Outcome, ToolError> {
     Ok(Outcome::Done)
 }
 
-/// Does what the flags ask for.
+/// Runs the command.
 ///
 /// # Errors
 ///
-/// What failed.
+/// Returns the error.
 pub fn recv(args: &RecvArgs) -> Result<Outcome, ToolError> {
     let mut output = match &args.file {
         Some(path) => File::create(path).map_err(|error| {
@@ -128,7 +128,8 @@ pub fn recv(args: &RecvArgs) -> Result<Outcome, ToolError> {
     Ok(Outcome::Done)
 }
 
-/// A standard stream without a buffer of its own, so that waiting for its descriptor tells the truth.
+/// Returns a standard stream without a buffer of its own, so that waiting for its descriptor is
+/// reliable.
 fn standard(stream: BorrowedFd<'_>) -> Result<File, ToolError> {
     let stream = stream.try_clone_to_owned();
     stream

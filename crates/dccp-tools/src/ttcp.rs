@@ -1,4 +1,4 @@
-//! `godwit dccp ttcp`: the oldest of throughput programs, with its letters and its lines.
+//! `godwit dccp ttcp`: the oldest throughput program, with its flags and its lines.
 
 use netio::Clock;
 
@@ -6,7 +6,7 @@ use crate::blocking::{Single, Waited};
 use crate::options::LinkArgs;
 use crate::{Outcome, ToolError, say};
 
-/// Octets of a datagram unless asked otherwise; no path takes that many, so it becomes what it takes.
+/// Default bytes of a datagram. No path permits that many, so the path's maximum is used.
 const LEN: usize = 8_192;
 
 /// Send a pattern (-t HOST) or receive one (-r) and print the rate, like ttcp.
@@ -42,11 +42,11 @@ pub struct Args {
     link: LinkArgs,
 }
 
-/// Does what the flags ask for.
+/// Runs the command.
 ///
 /// # Errors
 ///
-/// What failed.
+/// Returns the error.
 pub fn run(args: &Args) -> Result<Outcome, ToolError> {
     match &args.transmit {
         Some(host) => transmit(args, host),
@@ -121,7 +121,7 @@ fn receive(args: &Args) -> Result<Outcome, ToolError> {
     Ok(if is_interrupted { Outcome::Interrupted } else { Outcome::Done })
 }
 
-/// What one side did.
+/// Figures of one side.
 struct Run {
     side: char,
     bytes: u64,

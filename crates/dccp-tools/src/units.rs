@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base::Figure;
 
-/// Reads bits per second: a number with `k`, `m` or `g` behind it.
+/// Reads bits per second: a number followed by `k`, `m` or `g`.
 pub(crate) fn parse_rate(text: &str) -> Result<u64, String> {
     let wrong = || format!("{text} is no rate: bits per second, like 500k, 12m or 1.5g");
     let (digits, factor) = match text.as_bytes().last() {
@@ -34,7 +34,7 @@ pub(crate) fn parse_sample_interval(text: &str) -> Result<Duration, String> {
     if (0.001..=60.0).contains(&value) { Ok(Duration::from_secs_f64(value)) } else { Err(wrong()) }
 }
 
-/// Reads an amount of octets: a number with `K`, `M` or `G` behind it, powers of 1,024.
+/// Reads an amount of bytes: a number followed by `K`, `M` or `G`, powers of 1,024.
 pub(crate) fn parse_amount(text: &str) -> Result<u64, String> {
     let wrong = || format!("{text} is no amount: octets, like 100000, 64K, 10M or 1.5G");
     let (digits, factor) = match text.as_bytes().last() {
@@ -48,7 +48,7 @@ pub(crate) fn parse_amount(text: &str) -> Result<u64, String> {
     if (1.0..=1e15).contains(&octets) { Ok(octets as u64) } else { Err(wrong()) }
 }
 
-/// Reads the length of a datagram, as [`parse_amount`].
+/// Reads the length of a datagram, like [`parse_amount`].
 pub(crate) fn parse_length(text: &str) -> Result<u16, String> {
     if text == "0" {
         return Ok(0);
@@ -57,14 +57,14 @@ pub(crate) fn parse_length(text: &str) -> Result<u16, String> {
     u16::try_from(octets).map_err(|_| format!("{text}: a datagram has 65535 octets at most"))
 }
 
-/// The unit of amounts and rates that iperf's `-f` chooses.
+/// Unit of amounts and rates that iperf's `-f` chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// The one that suits each value.
+    /// Unit that suits each value.
     Fitting,
-    /// Powers of 1,000 bits in a second, and as many powers of 1,024 octets.
+    /// Bits per second, in this power of 1,000, and bytes in the same power of 1,024.
     Bits(usize),
-    /// Powers of 1,024 octets, also in a second.
+    /// Bytes, also per second, in this power of 1,024.
     Octets(usize),
 }
 
@@ -102,7 +102,7 @@ const RATES: [&str; 4] = ["bits/sec", "Kbits/sec", "Mbits/sec", "Gbits/sec"];
 const RATES_OF_OCTETS: [&str; 4] = ["Bytes/sec", "KBytes/sec", "MBytes/sec", "GBytes/sec"];
 
 impl Format {
-    /// An amount of octets.
+    /// Formats an amount of bytes.
     pub(crate) fn amount(self, bytes: u64) -> String {
         match self {
             Self::Fitting => scaled(bytes as f64, 1_024.0, AMOUNTS),
@@ -112,7 +112,7 @@ impl Format {
         }
     }
 
-    /// A rate.
+    /// Formats a rate.
     pub(crate) fn rate(self, bits_per_s: f64) -> String {
         match self {
             Self::Fitting => rate(bits_per_s),
@@ -122,7 +122,7 @@ impl Format {
     }
 }
 
-/// A rate in the unit that suits it.
+/// Formats a rate in the unit that suits it.
 pub(crate) fn rate(bits_per_s: f64) -> String {
     scaled(bits_per_s, 1_000.0, RATES)
 }
@@ -136,8 +136,8 @@ fn scaled(value: f64, step: f64, names: [&str; 4]) -> String {
     in_unit(value, step, power, names)
 }
 
-/// `value` in units of `step` to the power `power`, with three digits; smaller values of a unit that was
-/// asked for with the digits that they need.
+/// Formats `value` in units of `step` to the power `power`, with three digits; values below 0.01 of
+/// a requested unit with the digits that they need.
 fn in_unit(value: f64, step: f64, power: usize, names: [&str; 4]) -> String {
     let scaled = value / step.powi(power as i32);
     let digits = match scaled {

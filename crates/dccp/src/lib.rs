@@ -1,14 +1,15 @@
 //! The Datagram Congestion Control Protocol (RFC 4340) without I/O.
 //!
-//! From the wire up: [`header`] and [`option`] are the packets, [`sequence`] the arithmetic of their
-//! numbers, [`feature`] what both ends agree on, [`ack_vector`] what arrived, [`ccid`] how fast data may
-//! go, [`connection`] one connection and [`endpoint`] many of them behind one door.
+//! Modules, from the wire up: [`header`] and [`option`] parse and write packets, [`sequence`] has
+//! the arithmetic of sequence numbers, [`feature`] negotiates features, [`ack_vector`] records
+//! which packets arrived, [`ccid`] decides how fast data may go, [`connection`] is one connection,
+//! and [`endpoint`] holds many connections at one port.
 //!
-//! Begin reading at [`connection`]: its `receive` is the walk of a packet in the steps of RFC 4340 §8.5.
-//! `tests/conformance/CASES.md` says which requirement is held by which test.
+//! Begin reading at [`connection`]: its `receive` takes a packet through the steps of RFC 4340
+//! §8.5. `tests/conformance/CASES.md` lists the test of each requirement.
 //!
-//! Nothing here reads a clock: whatever depends on time takes it as an argument, in nanoseconds of
-//! a monotonic clock. Packets come in as octets and go out as octets.
+//! The crate never reads a clock: each function that depends on time takes it as an argument, in
+//! nanoseconds of a monotonic clock. Packets come in as bytes and go out as bytes.
 
 pub mod ack_vector;
 pub mod ccid;

@@ -1,75 +1,76 @@
-//! Sequence numbers: 48 bits in a circle, their windows, and how 24 bits stand for 48
-//! (RFC 4340 §3.1, §7.1, §7.5.1, §7.6).
+//! Sequence numbers: arithmetic modulo 2^48, validity windows, and 24-bit short numbers (RFC 4340
+//! §3.1, §7.1, §7.5.1, §7.6).
 
 use core::fmt;
 
-/// Numbers on the circle.
+/// Count of sequence numbers, after which they start again at 0.
 const CIRCLE: u64 = 1 << 48;
 const MASK: u64 = CIRCLE - 1;
 const SHORT_MASK: u64 = (1 << 24) - 1;
 
-/// A 48-bit number. Which of two comes first depends on the shorter way between them, so there is
-/// no order that `Ord` could give.
+/// A 48-bit sequence number. The shorter way between two numbers decides which comes first, so
+/// there is no total order that `Ord` could express.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct SequenceNumber(u64);
 
 impl SequenceNumber {
-    /// The number with the lower 48 bits of `value`.
+    /// Returns the number with the lower 48 bits of `value`.
     #[must_use]
     pub const fn new(value: u64) -> Self {
         Self(value & MASK)
     }
 
-    /// As an integer below 2^48.
+    /// Returns the number as an integer below 2^48.
     #[must_use]
     pub const fn value(self) -> u64 {
         self.0
     }
 
-    /// The number `count` further on.
+    /// Returns the number `count` after this one.
     #[must_use]
     pub const fn plus(self, count: u64) -> Self {
         Self::new(self.0.wrapping_add(count))
     }
 
-    /// The number `count` before.
+    /// Returns the number `count` before this one.
     #[must_use]
     pub const fn minus(self, count: u64) -> Self {
         Self::new(self.0.wrapping_sub(count))
     }
 
-    /// The next number.
+    /// Returns the next number.
     #[must_use]
     pub const fn next(self) -> Self {
         self.plus(1)
     }
 
-    /// Steps from `origin` to here, negative when here comes first (§3.1): -2^47 to 2^47 - 1.
+    /// Returns the steps from `origin` to this number, -2^47 to 2^47 - 1; negative when this number
+    /// comes first (§3.1).
     #[must_use]
     pub const fn distance_from(self, origin: Self) -> i64 {
         let distance = self.0.wrapping_sub(origin.0) & MASK;
         if distance < CIRCLE / 2 { distance as i64 } else { distance as i64 - CIRCLE as i64 }
     }
 
-    /// Whether this one comes later.
+    /// Returns true if this number comes after `other`.
     #[must_use]
     pub const fn is_after(self, other: Self) -> bool {
         self.distance_from(other) > 0
     }
 
-    /// The later one of two.
+    /// Returns the later one of two numbers.
     #[must_use]
     pub const fn max(self, other: Self) -> Self {
         if other.is_after(self) { other } else { self }
     }
 
-    /// The lower 24 bits, for a packet with X = 0.
+    /// Returns the lower 24 bits, for a packet with X = 0.
     #[must_use]
     pub const fn short(self) -> u64 {
         self.0 & SHORT_MASK
     }
 
-    /// The number with these lower 24 bits that is nearest to `reference` (§7.6).
+    /// Returns the number with the lower 24 bits `short` that is nearest to `reference` (§7.6).
     #[must_use]
     pub const fn extend(short: u64, reference: Self) -> Self {
         let candidate = Self((reference.0 & !SHORT_MASK) | (short & SHORT_MASK));
@@ -106,17 +107,18 @@ pub struct Window {
 }
 
 impl Window {
-    /// Whether `number` lies in the window.
+    /// Returns true if `number` lies in the window.
     #[must_use]
     pub const fn contains(self, number: SequenceNumber) -> bool {
         number.distance_from(self.low) >= 0 && number.distance_from(self.high) <= 0
     }
 }
 
-/// What is valid from the other end: its sequence numbers around the greatest one that came, its
-/// acknowledgements of the latest that were sent (§7.5.1). While a window would begin before the
-/// first number of the connection it begins there; once it has moved past, that is forgotten, lest
-/// it come back when the numbers have gone around.
+/// Windows of valid numbers from the other end: its sequence numbers around the greatest one
+/// received, and its acknowledgement numbers up to the greatest one sent (§7.5.1). A window never
+/// begins before the first number of the connection. Once the window has moved past that number,
+/// the bound is dropped; otherwise it would apply again when the numbers have gone around the
+/// circle.
 #[derive(Clone, Copy, Debug)]
 pub struct Windows {
     /// Sequence Window of the other end (W), for its numbers.
@@ -128,7 +130,7 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// The windows of a connection that begins with these numbers.
+    /// Returns the windows of a connection that begins with these numbers.
     #[must_use]
     pub const fn new(iss: SequenceNumber, isr: SequenceNumber, width: u64) -> Self {
         Self {
@@ -139,17 +141,17 @@ impl Windows {
         }
     }
 
-    /// The other end's Sequence Window changed.
+    /// Sets the other end's Sequence Window, after it changed.
     pub const fn set_remote_width(&mut self, width: u64) {
         self.remote_width = width;
     }
 
-    /// This end's Sequence Window changed.
+    /// Sets this end's Sequence Window, after it changed.
     pub const fn set_local_width(&mut self, width: u64) {
         self.local_width = width;
     }
 
-    /// SWL to SWH, around the greatest number received (GSR).
+    /// Returns the window SWL to SWH, around the greatest number received (GSR).
     #[must_use]
     pub const fn sequence(&self, gsr: SequenceNumber) -> Window {
         let width = self.remote_width;
@@ -157,7 +159,7 @@ impl Windows {
         Window { low: clamped(low, self.first_received), high: gsr.plus((3 * width).div_ceil(4)) }
     }
 
-    /// AWL to AWH, up to the greatest number sent (GSS).
+    /// Returns the window AWL to AWH, up to the greatest number sent (GSS).
     #[must_use]
     pub const fn acknowledgement(&self, gss: SequenceNumber) -> Window {
         let low = gss.next().minus(self.local_width);
@@ -213,7 +215,7 @@ mod tests {
 
     #[test]
     fn windows_of_the_vectors() {
-        // Windows that have left the first numbers behind.
+        // Windows that have moved past the first numbers.
         let windows = |width| Windows {
             remote_width: width,
             local_width: width,

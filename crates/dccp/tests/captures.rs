@@ -1,12 +1,12 @@
-//! Packets that Linux kernels sent decode to what `tshark` says of them, and what is decoded and
-//! written again are the same octets.
+//! Tests that packets of Linux kernels decode to the fields that `tshark` prints, and that decoded
+//! packets are written again as the same bytes.
 
 use crate::common;
 use crate::common::{CAPTURES, Captured};
 use dccp::header::{Header, Integrity, Packet};
 use dccp::option::{DccpOption, OptionWriter, Options};
 
-/// The columns of `tests/captures/*.txt`, as we see the packet.
+/// Returns the columns of `tests/captures/*.txt` as this crate decodes the packet.
 fn columns(captured: &Captured) -> String {
     let packet = Packet::parse(&captured.octets, captured.integrity()).unwrap();
     let header = packet.header;
@@ -39,7 +39,7 @@ fn columns(captured: &Captured) -> String {
         u8::from(header.is_extended).to_string(),
         header.sequence.to_string(),
         optional(header.acknowledgement),
-        // That the packet was read says that its checksum is right.
+        // The packet was parsed, so its checksum is right.
         "1".to_owned(),
         optional(header.service_code.map(|code| u64::from(code.value()))),
         optional(header.reset.map(|reset| u64::from(reset.code.number()))),

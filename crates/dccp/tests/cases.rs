@@ -1,9 +1,9 @@
-//! The table of conformance cases names tests that exist, and all cases of the list.
+//! Tests that the table of conformance cases names existing tests, and has all cases of the list.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Cases by group; together there are 147.
+/// Count of cases in each group; together there are 147.
 const GROUPS: [(&str, usize); 12] = [
     ("HDR", 12),
     ("CSUM", 11),

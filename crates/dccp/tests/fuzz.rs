@@ -1,5 +1,5 @@
-//! Random octets and random packets: reading never fails in a way of its own, and what was written
-//! is what is read.
+//! Random bytes and random packets: parsing returns a packet or an error, and a packet that was
+//! written is parsed to the same fields.
 
 use base::Random;
 use dccp::header::{
@@ -27,7 +27,7 @@ fn integrity(random: &mut Random) -> Integrity {
     }
 }
 
-/// A header whose fields are those of its type, and data that its coverage fits.
+/// Returns a header whose fields are those of its type, and data that its coverage fits.
 fn packet(random: &mut Random) -> (Header, Vec<u8>) {
     let packet_type = *random.pick(&PacketType::ALL).unwrap();
     let is_extended = !packet_type.may_be_short() || random.chance(1, 2);

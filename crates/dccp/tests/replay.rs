@@ -1,6 +1,6 @@
-//! One side of the conversations of Linux kernels played to our endpoint, at the times of the
-//! capture. Its first number is that of the kernel that is missing; acknowledgements of what it has
-//! not sent yet are lowered to what it has.
+//! One side of the conversations of Linux kernels, replayed to an endpoint of this crate at the
+//! times of the capture. The endpoint's first number is that of the missing kernel.
+//! Acknowledgements of packets that it has not sent yet are lowered to its greatest number.
 
 use crate::common;
 use crate::common::Captured;
@@ -13,13 +13,13 @@ use dccp::sequence::SequenceNumber;
 const GOLD: ServiceCode = ServiceCode::new(0x676f_6c64);
 const SERVER_PORT: u16 = 5_001;
 
-/// What came of a conversation.
+/// Result of a conversation.
 struct Played {
     connection: Connection,
     received: Vec<Vec<u8>>,
     events: Vec<Event>,
     sent: Vec<Header>,
-    /// Packets of the kernel that were played.
+    /// Packets of the kernel that were replayed.
     count: usize,
 }
 
@@ -36,7 +36,7 @@ fn path(packet: &Captured) -> Path {
     }
 }
 
-/// Plays what the kernel sent to `connection`; `send` octets go out from our side at first.
+/// Replays the kernel's packets to `connection`, which sends `send` bytes at first.
 fn play(mut connection: Connection, packets: &[&Captured], send: usize) -> Played {
     let mut played = (Vec::new(), Vec::new(), Vec::new());
     let mut buffer = [0; 2_000];
@@ -78,7 +78,7 @@ fn play(mut connection: Connection, packets: &[&Captured], send: usize) -> Playe
     Played { connection, received, events, sent, count: packets.len() }
 }
 
-/// We are the server of the capture.
+/// Replays a capture with this crate as the server.
 fn as_server(name: &str, config: Config) -> Played {
     let packets = common::packets(name);
     let (up, down): (Vec<_>, Vec<_>) =
@@ -88,7 +88,7 @@ fn as_server(name: &str, config: Config) -> Played {
     play(Connection::accept(path(up[0]), config, iss, &parse(up[0])), &up, 0)
 }
 
-/// We are the client of the capture.
+/// Replays a capture with this crate as the client.
 fn as_client(name: &str, config: Config, send: usize) -> Played {
     let packets = common::packets(name);
     let (up, down): (Vec<_>, Vec<_>) =
@@ -106,7 +106,7 @@ fn ccids(tx: &[u8], rx: &[u8]) -> Config {
     Config { tx_ccids: tx.to_vec(), rx_ccids: rx.to_vec(), ..Config::default() }
 }
 
-/// The kernel's payload tells its number and repeats it in every octet.
+/// Checks the kernel's payload: it has its number, and repeats it in every byte.
 fn assert_kernel_payload(datagrams: &[Vec<u8>]) {
     for data in datagrams.iter().filter(|data| data.len() >= 16) {
         let number = u64::from_be_bytes(data[..8].try_into().unwrap());
@@ -185,7 +185,7 @@ fn a_kernels_server_is_spoken_to_with_either_ccid() {
         let features = played.connection.features();
         assert_eq!(features.value(Feature::local(number::CCID)), u64::from(ccid), "{name}");
         assert_kernel_payload(&played.received);
-        // The kernel's Reset "Closed" answers the Close of the client that is missing.
+        // The kernel's Reset "Closed" answers the Close of the missing client.
         assert!(matches!(played.events[1], Event::Reset(_)), "{name}");
         assert_eq!(played.connection.state(), State::TimeWait, "{name}");
         assert!(played.sent.iter().any(|header| header.packet_type.is_data_packet()), "{name}");

@@ -1,4 +1,4 @@
-//! A port that takes connections.
+//! A port that accepts connections.
 
 use std::future::poll_fn;
 
@@ -6,7 +6,8 @@ use super::Connection;
 use crate::LinkError;
 use crate::service::Port;
 
-/// Connections to a port. Dropping it takes no more; those that nobody accepted are reset.
+/// Connections to a port. Dropping the value stops listening, and resets connections that were not
+/// accepted.
 pub struct Listener {
     port: Port,
 }
@@ -16,17 +17,17 @@ impl Listener {
         Self { port }
     }
 
-    /// The DCCP port.
+    /// Returns the DCCP port.
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.port.number
     }
 
-    /// The next connection.
+    /// Returns the next connection.
     ///
     /// # Errors
     ///
-    /// [`LinkError::Closed`] when the endpoint is gone.
+    /// Returns [`LinkError::Closed`] when the endpoint is gone.
     pub async fn accept(&self) -> Result<Connection, LinkError> {
         let port = &self.port;
         let came = poll_fn(|context| {

@@ -1,14 +1,15 @@
-//! The same calls for async programs: futures in the place of waiting.
+//! Calls for async programs: those of [`crate::Endpoint`], as futures instead of blocking calls.
 //!
-//! Packets are moved by the endpoint's own thread, as with [`crate::Endpoint`], since departures are
-//! microseconds apart and the clock of a runtime is not; a future only takes and hands over datagrams,
-//! and leaves its waker where there is nothing to do. So nothing here belongs to a certain runtime:
-//! tokio's, any other, or a hand-made one runs it. A call holds the endpoint's lock for a datagram, and
-//! waits for it while the thread moves a batch, some tens of microseconds.
+//! The endpoint's own thread moves packets, as with [`crate::Endpoint`], because departures are
+//! microseconds apart and the clock of a runtime is not that precise. A future only takes and
+//! queues datagrams, and leaves its waker when there is nothing to do. So the futures do not depend
+//! on a certain runtime: tokio's, any other, or a hand-made one runs them. A call holds the
+//! endpoint's lock for a datagram, and waits for it while the thread moves a batch, some tens of
+//! microseconds.
 //!
-//! Every future can be dropped at any time (`tokio::select!`, `tokio::time::timeout`): a datagram was
-//! taken from the connection or handed over only if the future was ready; a connection that is not there
-//! yet is given up.
+//! Every future can be dropped at any time (`tokio::select!`, `tokio::time::timeout`): a datagram
+//! was taken from the connection or queued only if the future was ready. Dropping the future of a
+//! connection that is not open yet gives the connection up.
 
 mod connection;
 mod listener;
@@ -28,9 +29,9 @@ use crate::service::Shared;
 pub use connection::Connection;
 pub use listener::Listener;
 
-/// Connections over one set of sockets, with a thread that moves their packets. Dropping it returns at
-/// once; the thread gives connections that are closing three seconds, and resets the others. A program
-/// that ends earlier takes the thread with it: await [`Endpoint::closed`] before.
+/// Connections over one set of sockets, with a thread that moves their packets. Dropping the value
+/// returns at once; the thread gives connections that are closing three seconds, and resets the
+/// others. The end of the program ends the thread, too: await [`Endpoint::closed`] before.
 pub struct Endpoint {
     shared: Arc<Shared>,
 }
@@ -40,36 +41,36 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// What the kernel refuses: a taken port, a missing right.
+    /// Returns the error of the kernel, for instance for a taken port or a missing right.
     pub fn open(options: &CarrierOptions, limits: Limits) -> Result<Self, LinkError> {
-        // Nobody waits for the thread: it ends by itself when the endpoint goes.
+        // The thread needs no join: it ends by itself when the endpoint is dropped.
         let (shared, _) = Shared::start(options, limits)?;
         Ok(Self { shared })
     }
 
-    /// The own UDP port, of that carrier.
+    /// Returns the local UDP port, for that carrier.
     #[must_use]
     pub fn udp_port(&self) -> Option<u16> {
         self.shared.lock().driver.udp_port()
     }
 
-    /// Connects: done when the server has answered, as `connect(2)` of Linux, or
-    /// [`Config::connect_timeout_ns`] has passed. A server that says nothing more for as long again ends the
-    /// connection.
+    /// Connects. The future is ready when the server has answered, as `connect(2)` of Linux, or
+    /// [`Config::connect_timeout_ns`] has passed. If the server sends nothing more for the same
+    /// time again, the connection ends.
     ///
     /// # Errors
     ///
-    /// [`LinkError::Refused`], [`LinkError::TimedOut`], or what the kernel says.
+    /// Returns [`LinkError::Refused`], [`LinkError::TimedOut`], or the error of the kernel.
     pub async fn connect(&self, peer: Peer, config: &Config) -> Result<Connection, LinkError> {
         self.connect_with(peer, ConnectOptions::default(), config).await
     }
 
-    /// The same on a way of its own: through a certain interface, from a UDP port of its own.
+    /// Connects with options: through a certain interface, or from a UDP port of its own.
     ///
     /// # Errors
     ///
-    /// As [`Endpoint::connect`], and when a link-local address comes without its interface, or no port
-    /// can be opened.
+    /// Returns the errors of [`Endpoint::connect`], and an error when a link-local address comes
+    /// without its interface, or no port can be opened.
     pub async fn connect_with(
         &self,
         peer: Peer,
@@ -92,7 +93,7 @@ impl Endpoint {
         Ok(Connection::new(handle))
     }
 
-    /// Takes connections at `port` for these services; as many as `backlog` wait to be accepted.
+    /// Listens at `port` for these services; at most `backlog` connections wait to be accepted.
     pub fn listen(
         &self,
         port: u16,
@@ -103,26 +104,26 @@ impl Endpoint {
         Listener::new(self.shared.listen(port, config, service_codes, backlog))
     }
 
-    /// Connections in any state, those that are only remembered for a while (TIMEWAIT) included.
+    /// Returns the count of connections in any state, those in TIMEWAIT included.
     #[must_use]
     pub fn connections_count(&self) -> usize {
         self.shared.lock().driver.connections_count()
     }
 
-    /// What all connections hold now. Datagrams that an application has not received count against
-    /// [`Config::receive_queue_len`] and not here.
+    /// Returns the state that all connections hold now. Datagrams that an application has not
+    /// received count against [`Config::receive_queue_len`] and not here.
     #[must_use]
     pub fn occupancy(&self) -> Occupancy {
         self.shared.lock().driver.occupancy()
     }
 
-    /// What became of packets that belonged to no connection.
+    /// Returns the counts of packets that belonged to no connection, by answer.
     #[must_use]
     pub fn answers(&self) -> Answers {
         *self.shared.lock().driver.answers()
     }
 
-    /// Done when every connection that was closed is closed at both ends.
+    /// Waits until every connection that was closed is closed at both ends.
     pub async fn closed(&self) {
         poll_fn(|context| {
             let mut state = self.shared.lock();

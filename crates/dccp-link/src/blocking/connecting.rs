@@ -10,7 +10,7 @@ use crate::LinkError;
 use crate::carrier::Peer;
 use crate::service::Handle;
 
-/// A connection that the server may not have answered yet. Dropping it gives it up.
+/// A connection that the server may not have answered yet. Dropping it gives the connection up.
 pub struct Connecting {
     handle: Handle,
     peer: Peer,
@@ -22,18 +22,18 @@ impl Connecting {
         Self { handle, peer, config }
     }
 
-    /// Addresses and ports of both ends.
+    /// Returns addresses and ports of both ends.
     #[must_use]
     pub const fn key(&self) -> &Key {
         &self.handle.key
     }
 
-    /// Waits for the server's answer, at most for `timeout`. True when it has come:
+    /// Waits for the server's answer, at most for `timeout`. Returns true when the answer has come:
     /// [`Connecting::into_connection`] has the connection then.
     ///
     /// # Errors
     ///
-    /// As [`super::Endpoint::connect`].
+    /// Returns the errors of [`super::Endpoint::connect`].
     pub fn wait_within(&mut self, timeout: Duration) -> Result<bool, LinkError> {
         self.wait_until(Some(Instant::now() + timeout))
     }
@@ -46,12 +46,12 @@ impl Connecting {
         done.transpose().map(|done| done.is_some())
     }
 
-    /// Lets `read` look at the core of the connection; `None` when it is gone.
+    /// Calls `read` with the core of the connection; `None` when the connection is gone.
     pub fn look<T>(&self, read: impl FnOnce(&dccp::connection::Connection) -> T) -> Option<T> {
         self.handle.look(read)
     }
 
-    /// The connection. What is sent before the server has answered is refused.
+    /// Returns the connection. It refuses to send before the server has answered.
     #[must_use]
     pub fn into_connection(self) -> Connection {
         Connection::new(self.handle)

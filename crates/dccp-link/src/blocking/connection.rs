@@ -1,4 +1,4 @@
-//! What an application does with a connection.
+//! Connection of an application, with blocking calls.
 
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use super::wait_for;
 use crate::LinkError;
 use crate::service::Handle;
 
-/// What was done, or that it was not done in time.
+/// Returns the result, or [`LinkError::TimedOut`] if there is none.
 fn in_time<T>(
     done: Option<Result<T, LinkError>>,
     timeout: Option<Duration>,
@@ -18,7 +18,7 @@ fn in_time<T>(
     done.unwrap_or_else(|| Err(LinkError::TimedOut(timeout.unwrap_or_default())))
 }
 
-/// A connection. Dropping it closes it, after what waits in its send queue was sent.
+/// A connection. Dropping it closes it, after the datagrams in its send queue were sent.
 pub struct Connection {
     handle: Handle,
     send_timeout: Option<Duration>,
@@ -30,29 +30,29 @@ impl Connection {
         Self { handle, send_timeout: None, receive_timeout: None }
     }
 
-    /// Addresses and ports of both ends.
+    /// Returns addresses and ports of both ends.
     #[must_use]
     pub const fn key(&self) -> &Key {
         &self.handle.key
     }
 
-    /// How long [`Connection::send`] waits for room in the queue; without end unless set.
+    /// Sets the time that [`Connection::send`] waits for room in the queue; unlimited by default.
     pub const fn set_send_timeout(&mut self, timeout: Option<Duration>) {
         self.send_timeout = timeout;
     }
 
-    /// How long [`Connection::receive`] waits; without end unless set.
+    /// Sets the time that [`Connection::receive`] waits; unlimited by default.
     pub const fn set_receive_timeout(&mut self, timeout: Option<Duration>) {
         self.receive_timeout = timeout;
     }
 
-    /// Hands a datagram over, which may be empty, and waits for room in the send queue. With the
+    /// Queues a datagram, which may be empty, and waits for room in the send queue. With the
     /// priority policy it never waits ([`Connection::send_prioritized`]).
     ///
     /// # Errors
     ///
-    /// [`LinkError::TooLong`], [`LinkError::TimedOut`] (the datagram was not taken), or how the
-    /// connection ended.
+    /// Returns [`LinkError::TooLong`], [`LinkError::TimedOut`] (the datagram was not queued), or
+    /// the reason for which the connection ended.
     pub fn send(&self, datagram: &[u8]) -> Result<(), LinkError> {
         let Handle { shared, key, signal } = &self.handle;
         let deadline = self.send_timeout.map(|timeout| Instant::now() + timeout);
@@ -66,21 +66,21 @@ impl Connection {
         in_time(sent, self.send_timeout)
     }
 
-    /// Hands a datagram over if there is room for it; `priority` counts with that policy.
+    /// Queues a datagram if there is room for it; `priority` is for the priority policy.
     ///
     /// # Errors
     ///
-    /// As [`Connection::send`], and [`LinkError::QueueFull`].
+    /// Returns the errors of [`Connection::send`], and [`LinkError::QueueFull`].
     pub fn send_prioritized(&self, datagram: &[u8], priority: u32) -> Result<(), LinkError> {
         self.handle.try_send(datagram, priority)
     }
 
-    /// The next datagram, which may be empty; `None` when the other end has closed and nothing is
-    /// left. Waits for it.
+    /// Waits for the next datagram, which may be empty, and returns it; `None` when the other end
+    /// has closed and nothing is left.
     ///
     /// # Errors
     ///
-    /// [`LinkError::TimedOut`], or how the connection ended.
+    /// Returns [`LinkError::TimedOut`], or the reason for which the connection ended.
     pub fn receive(&self) -> Result<Option<Vec<u8>>, LinkError> {
         let Handle { shared, key, signal } = &self.handle;
         let deadline = self.receive_timeout.map(|timeout| Instant::now() + timeout);
@@ -88,12 +88,12 @@ impl Connection {
         in_time(done, self.receive_timeout)
     }
 
-    /// As [`Connection::receive`], into `buffer`; false when the other end has closed and nothing is
-    /// left. The buffer's memory is used again for what comes later, so nothing is allocated.
+    /// Receives the next datagram into `buffer`. Returns false when the other end has closed and
+    /// nothing is left. Later datagrams reuse the buffer's memory, so nothing is allocated.
     ///
     /// # Errors
     ///
-    /// As [`Connection::receive`].
+    /// Returns the errors of [`Connection::receive`].
     pub fn receive_into(&self, buffer: &mut Vec<u8>) -> Result<bool, LinkError> {
         let Handle { shared, key, signal } = &self.handle;
         let deadline = self.receive_timeout.map(|timeout| Instant::now() + timeout);
@@ -103,49 +103,51 @@ impl Connection {
         in_time(done, self.receive_timeout)
     }
 
-    /// Octets that a datagram may have now: the current maximum packet size of RFC 4340 §14.
+    /// Returns the most bytes that a datagram may have now: the current maximum packet size of RFC
+    /// 4340 §14.
     #[must_use]
     pub fn packet_bytes_max(&self) -> usize {
         self.handle.packet_bytes_max()
     }
 
-    /// The congestion controls of what this end sends and receives.
+    /// Returns the congestion controls of the data that this end sends and receives.
     #[must_use]
     pub fn ccids(&self) -> (u8, u8) {
         self.handle.ccids()
     }
 
-    /// The round-trip time, once it is known.
+    /// Returns the round-trip time, once it is known.
     #[must_use]
     pub fn rtt(&self) -> Option<Duration> {
         self.handle.rtt()
     }
 
-    /// Figures of the congestion control of what this end sends.
+    /// Returns the figures of the congestion control of the data that this end sends.
     #[must_use]
     pub fn sender_figures(&self) -> Option<SenderFigures> {
         self.handle.sender_figures()
     }
 
-    /// Lets `read` look at the core of the connection; `None` when it is gone.
+    /// Calls `read` with the core of the connection; `None` when the connection is gone.
     pub fn look<T>(&self, read: impl FnOnce(&dccp::connection::Connection) -> T) -> Option<T> {
         self.handle.look(read)
     }
 
-    /// Datagrams that were dropped here since those before them were not read in time
+    /// Returns the count of datagrams that this end dropped because the application had not read
+    /// earlier ones in time
     /// ([`Config::receive_queue_len`](dccp::connection::Config::receive_queue_len)).
     #[must_use]
     pub fn unread_drops(&self) -> u64 {
         self.handle.unread_drops()
     }
 
-    /// Closes it, after what waits in its send queue was sent; returns at once.
+    /// Closes the connection, after the datagrams in its send queue were sent; returns at once.
     /// [`super::Endpoint::wait_closed`] waits for that.
     pub fn close(self) {
         drop(self);
     }
 
-    /// Ends it at once with a Reset.
+    /// Ends the connection at once with a Reset.
     pub fn abort(self) {
         self.handle.abort();
     }

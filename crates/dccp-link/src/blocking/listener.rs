@@ -1,4 +1,4 @@
-//! A port that takes connections.
+//! A port that accepts connections.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,8 @@ use super::{Connection, wait_for};
 use crate::LinkError;
 use crate::service::Port;
 
-/// Connections to a port. Dropping it takes no more; those that nobody accepted are reset.
+/// Connections to a port. Dropping the value stops listening, and resets connections that were not
+/// accepted.
 pub struct Listener {
     port: Port,
 }
@@ -16,26 +17,26 @@ impl Listener {
         Self { port }
     }
 
-    /// The DCCP port.
+    /// Returns the DCCP port.
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.port.number
     }
 
-    /// The next connection; waits for it.
+    /// Waits for the next connection and returns it.
     ///
     /// # Errors
     ///
-    /// [`LinkError::Closed`] when the endpoint is gone.
+    /// Returns [`LinkError::Closed`] when the endpoint is gone.
     pub fn accept(&self) -> Result<Connection, LinkError> {
         self.accept_until(None).expect("without a deadline")
     }
 
-    /// The next connection; waits for it, at most so long.
+    /// Waits for the next connection, at most for `timeout`, and returns it.
     ///
     /// # Errors
     ///
-    /// [`LinkError::TimedOut`], or [`LinkError::Closed`] when the endpoint is gone.
+    /// Returns [`LinkError::TimedOut`], or [`LinkError::Closed`] when the endpoint is gone.
     pub fn accept_within(&self, timeout: Duration) -> Result<Connection, LinkError> {
         let accepted = self.accept_until(Some(Instant::now() + timeout));
         accepted.unwrap_or(Err(LinkError::TimedOut(timeout)))

@@ -1,4 +1,4 @@
-//! Calls that wait.
+//! Blocking calls.
 
 mod connecting;
 mod connection;
@@ -34,7 +34,8 @@ fn wait<'a>(
     Some(condvar.wait_timeout(guard, left).unwrap_or_else(PoisonError::into_inner).0)
 }
 
-/// Waits at `condvar` for what `poll` gives; `None` when `deadline` comes first.
+/// Waits at `condvar` until `poll` is ready, and returns its value; `None` when `deadline` comes
+/// first.
 fn wait_for<T>(
     shared: &Shared,
     condvar: &Condvar,
@@ -50,8 +51,8 @@ fn wait_for<T>(
     }
 }
 
-/// Connections over one set of sockets, with a thread that moves their packets. Dropping it gives
-/// connections that are closing three seconds, and resets the others.
+/// Connections over one set of sockets, with a thread that moves their packets. Dropping the value
+/// gives connections that are closing three seconds, and resets the others.
 pub struct Endpoint {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -62,35 +63,35 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// What the kernel refuses: a taken port, a missing right.
+    /// Returns the error of the kernel, for instance for a taken port or a missing right.
     pub fn open(options: &CarrierOptions, limits: Limits) -> Result<Self, LinkError> {
         let (shared, thread) = Shared::start(options, limits)?;
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// The own UDP port, of that carrier.
+    /// Returns the local UDP port, for that carrier.
     #[must_use]
     pub fn udp_port(&self) -> Option<u16> {
         self.shared.lock().driver.udp_port()
     }
 
     /// Connects, and waits until the server has answered, as `connect(2)` of Linux does, or
-    /// [`Config::connect_timeout_ns`] has passed. A server that says nothing more for as long again ends the
-    /// connection.
+    /// [`Config::connect_timeout_ns`] has passed. If the server sends nothing more for the same
+    /// time again, the connection ends.
     ///
     /// # Errors
     ///
-    /// [`LinkError::Refused`], [`LinkError::TimedOut`], or what the kernel says.
+    /// Returns [`LinkError::Refused`], [`LinkError::TimedOut`], or the error of the kernel.
     pub fn connect(&self, peer: Peer, config: &Config) -> Result<Connection, LinkError> {
         self.connect_with(peer, ConnectOptions::default(), config)
     }
 
-    /// The same on a way of its own: through a certain interface, from a UDP port of its own.
+    /// Connects with options: through a certain interface, or from a UDP port of its own.
     ///
     /// # Errors
     ///
-    /// As [`Endpoint::connect`], and when a link-local address comes without its interface, or no port
-    /// can be opened.
+    /// Returns the errors of [`Endpoint::connect`], and an error when a link-local address comes
+    /// without its interface, or no port can be opened.
     pub fn connect_with(
         &self,
         peer: Peer,
@@ -106,7 +107,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// What the kernel says, and when no port can be opened.
+    /// Returns the error of the kernel, for instance when no port can be opened.
     pub fn begin_connect(
         &self,
         peer: Peer,
@@ -118,12 +119,12 @@ impl Endpoint {
     }
 
     /// Resets every connection, also those that are closing, and ends the endpoint without waiting
-    /// for anybody.
+    /// for the other ends.
     pub fn abort(self) {
         self.shared.leave_now();
     }
 
-    /// Takes connections at `port` for these services; as many as `backlog` wait to be accepted.
+    /// Listens at `port` for these services; at most `backlog` connections wait to be accepted.
     pub fn listen(
         &self,
         port: u16,
@@ -134,27 +135,27 @@ impl Endpoint {
         Listener::new(self.shared.listen(port, config, service_codes, backlog))
     }
 
-    /// Connections in any state, those that are only remembered for a while (TIMEWAIT) included.
+    /// Returns the count of connections in any state, those in TIMEWAIT included.
     #[must_use]
     pub fn connections_count(&self) -> usize {
         self.shared.lock().driver.connections_count()
     }
 
-    /// What all connections hold now. Datagrams that an application has not received count against
-    /// [`Config::receive_queue_len`] and not here.
+    /// Returns the state that all connections hold now. Datagrams that an application has not
+    /// received count against [`Config::receive_queue_len`] and not here.
     #[must_use]
     pub fn occupancy(&self) -> Occupancy {
         self.shared.lock().driver.occupancy()
     }
 
-    /// What became of packets that belonged to no connection.
+    /// Returns the counts of packets that belonged to no connection, by answer.
     #[must_use]
     pub fn answers(&self) -> Answers {
         *self.shared.lock().driver.answers()
     }
 
-    /// Waits until every connection that was closed is closed at both ends, at most for `timeout`;
-    /// whether that is so.
+    /// Waits until every connection that was closed is closed at both ends, at most for `timeout`.
+    /// Returns true if that is so.
     pub fn wait_closed(&self, timeout: Duration) -> bool {
         let deadline = Instant::now() + timeout;
         let is_closed = |state: &mut State| {
@@ -168,7 +169,7 @@ impl Drop for Endpoint {
     fn drop(&mut self) {
         self.shared.leave();
         if let Some(thread) = self.thread.take() {
-            // It ends by itself; a panic of it was shown.
+            // The thread ends by itself; its panic was printed.
             let _ = thread.join();
         }
     }

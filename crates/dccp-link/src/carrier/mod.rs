@@ -1,4 +1,4 @@
-//! What carries the packets: a socket for each address family, with its batches.
+//! Carriers of the packets: a socket for each address family, with its batches.
 
 mod own_ports;
 mod socket;
@@ -19,53 +19,54 @@ use socket::{Socket, Way};
 pub use netio::ScopedAddress;
 pub(crate) use netio::scoped::{is_link_local, socket_address};
 
-/// The UDP port of servers (RFC 6773 §3.8).
+/// UDP port of servers (RFC 6773 §3.8).
 pub const UDP_PORT: u16 = 6_511;
-/// Octets of the longest packet from the DCCP header on, so that jumbo frames are used.
+/// Bytes of the longest packet from the DCCP header on, so that jumbo frames are used.
 pub(crate) const PACKET_BYTES_MAX: usize = 9_000;
-/// Errors of the path that are looked at in one turn.
+/// Most errors of the path that are handled in one turn.
 const PATH_ERRORS_MAX: usize = 16;
-/// Packets that are staged between two looks at what came.
+/// Most packets that are staged between two checks for received packets.
 const STAGED_MAX: usize = 512;
 
-/// What packets travel in.
+/// Carrier of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CarrierKind {
     /// UDP (RFC 6773), no privilege needed.
     Udp {
-        /// The own UDP port; 0 lets the kernel choose.
+        /// Local UDP port; 0 lets the kernel choose.
         port: u16,
     },
     /// IP protocol 33; needs the right to raw sockets (`CAP_NET_RAW`).
     Raw {
-        /// Answers packets to ports that nobody here has with a Reset. Only one process of a host may do
-        /// so, since each gets all packets; the others' connections would be reset.
+        /// True if the endpoint answers packets to ports without a listener with a Reset. Only one
+        /// process of a host may do so, because each process gets all packets; the others'
+        /// connections would be reset.
         answers_all_ports: bool,
     },
 }
 
-/// How the sockets are opened.
+/// Options of the sockets.
 #[derive(Clone, Debug)]
 pub struct CarrierOptions {
-    /// What packets travel in.
+    /// Carrier of packets.
     pub kind: CarrierKind,
-    /// Addresses to take packets at, at most one of each family; unspecified ones mean all.
+    /// Local addresses, at most one of each family; unspecified ones mean all.
     pub addresses: Vec<IpAddr>,
-    /// Index of the interface of those that are link-local ([`ScopedAddress`]); 0 when none is.
+    /// Index of the interface of link-local addresses ([`ScopedAddress`]); 0 without any.
     pub scope: u32,
-    /// Socket buffers, in octets of kernel memory.
+    /// Socket buffers, in bytes of kernel memory.
     pub buffer_bytes: usize,
 }
 
 impl CarrierOptions {
-    /// All addresses of both families.
+    /// Returns options for all addresses of both families.
     #[must_use]
     pub fn new(kind: CarrierKind) -> Self {
         let addresses = vec![Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
         Self { kind, addresses, scope: 0, buffer_bytes: 4 << 20 }
     }
 
-    /// As a client needs it, to reach `address`: one socket of its family.
+    /// Returns options for a client that connects to `address`: one socket of its family.
     #[must_use]
     pub fn towards(kind: CarrierKind, address: IpAddr) -> Self {
         let any = match address {
@@ -76,14 +77,14 @@ impl CarrierOptions {
     }
 }
 
-/// The other end of a connection to be.
+/// The other end of a future connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its address.
+    /// Address of the peer.
     pub address: IpAddr,
-    /// Its DCCP port.
+    /// DCCP port of the peer.
     pub port: u16,
-    /// Its UDP port; of no meaning over IP.
+    /// UDP port of the peer; without meaning over IP.
     pub udp_port: u16,
 }
 
@@ -93,29 +94,29 @@ impl fmt::Display for Peer {
     }
 }
 
-/// The way that one connection goes.
+/// Path of one connection: its interface and its UDP port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectOptions {
-    /// Index of the interface that leads to a link-local address ([`ScopedAddress`]); of no meaning to
-    /// others.
+    /// Index of the interface of a link-local address ([`ScopedAddress`]); without meaning for
+    /// other addresses.
     pub scope: u32,
-    /// Whether the connection has a UDP port to itself, not the endpoint's (RFC 6773 allows both), so
-    /// that routers and receiving hosts which spread flows by their ports spread connections. It takes a
-    /// descriptor and 300 KiB until the connection is over and forgotten, and small batches cost more.
-    /// Of no meaning over IP.
+    /// True if the connection has a UDP port of its own, not the endpoint's (RFC 6773 allows both).
+    /// Then routers and receiving hosts that spread flows by their ports spread connections. It
+    /// takes a descriptor and 300 KiB until TIMEWAIT is over, and small batches cost more processor
+    /// time. Without meaning over IP.
     pub has_own_udp_port: bool,
 }
 
-/// Packets that did not go the whole way through the sockets.
+/// Packets that the sockets lost, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Unsent {
-    /// Refused by the kernel, as lost as on the network.
+    /// Packets that the kernel refused; they are lost as on the network.
     pub refused: u64,
-    /// Longer than a receive slot.
+    /// Packets longer than a receive slot.
     pub truncated: u64,
 }
 
-/// The sockets.
+/// Sockets of an endpoint.
 pub(crate) struct Carriers {
     ways: Vec<Way>,
     own: OwnPorts,
@@ -131,7 +132,7 @@ impl Carriers {
         for &address in &options.addresses {
             let way = match Way::open(kind, address, options.scope, options.buffer_bytes) {
                 Ok(way) => way,
-                // A host without IPv6 is none the less a host.
+                // A host without IPv6 can still use IPv4.
                 Err(error) if !ways.is_empty() && is_family_missing(error.cause()) => continue,
                 Err(error) => return Err(error),
             };
@@ -147,19 +148,20 @@ impl Carriers {
         Ok(Self { ways, own, kind, buffer_bytes: options.buffer_bytes, scratch })
     }
 
-    /// Opens a UDP port for one connection to `address`, which [`Carriers::assign`] names.
+    /// Opens a UDP port for one connection to `address`; [`Carriers::assign`] sets the connection.
     pub(crate) fn open_own_port(&mut self, address: IpAddr) -> Result<u16, NetError> {
         let way = self.ways.iter().find(|way| way.is_v4() == address.is_ipv4());
         let way = way.expect("its family was asked for before");
         self.own.insert(way.open_beside(self.buffer_bytes)?)
     }
 
-    /// The connection that a port of its own was opened for.
+    /// Sets the connection that a port of its own was opened for.
     pub(crate) fn assign(&mut self, key: Key) {
         self.own.assign(key);
     }
 
-    /// Closes the ports of connections that are gone; false when one of them has still to send.
+    /// Closes the ports of connections that are gone. Returns false when one of them still has
+    /// packets to send.
     pub(crate) fn close_unused(&mut self, is_there: impl Fn(&Key) -> bool) -> bool {
         self.own.is_empty() || self.own.sweep(is_there)
     }
@@ -185,12 +187,13 @@ impl Carriers {
         sum
     }
 
-    /// Takes what waits in the sockets; how many datagrams.
+    /// Receives the datagrams that wait in the sockets. Returns their count.
     pub(crate) fn receive(&mut self) -> usize {
         self.ways.iter_mut().map(Way::receive).sum::<usize>() + self.own.receive()
     }
 
-    /// Gives the next datagram that [`Carriers::receive`] took to the core; false when there is none.
+    /// Passes the next datagram that [`Carriers::receive`] received to the core. Returns false when
+    /// there is none.
     pub(crate) fn deliver(&mut self, now_ns: u64, core: &mut Endpoint) -> bool {
         let kind = self.kind;
         let shared = self.ways.iter_mut().find_map(Way::next);
@@ -207,7 +210,8 @@ impl Carriers {
         true
     }
 
-    /// Tells `take` what the network said of packets that were sent, at most so much at once.
+    /// Calls `take` with errors that the network reports about sent packets, a limited count at
+    /// once.
     pub(crate) fn path_errors(&mut self, mut take: impl FnMut(PathError, &[u8])) {
         for way in &self.ways {
             for _ in 0..PATH_ERRORS_MAX {
@@ -223,8 +227,8 @@ impl Carriers {
         }
     }
 
-    /// Moves packets that may leave from the core into the batches; how many. Less than the core has
-    /// when a batch is full: [`Carriers::flush`] makes room.
+    /// Moves packets that may leave from the core into the batches. Returns their count. It is less
+    /// than the core has when a batch is full: [`Carriers::flush`] makes room.
     pub(crate) fn stage(&mut self, now_ns: u64, core: &mut Endpoint) -> usize {
         let mut count = 0;
         while count < STAGED_MAX && self.ways.iter().all(Way::has_room) && self.own.has_room() {
@@ -245,7 +249,7 @@ impl Carriers {
         count
     }
 
-    /// Hands what was staged to the kernel, as far as it takes it.
+    /// Passes the staged packets to the kernel, as far as it accepts them.
     pub(crate) fn flush(&mut self) {
         for way in &mut self.ways {
             way.flush();
@@ -253,19 +257,19 @@ impl Carriers {
         self.own.flush();
     }
 
-    /// What a thread needs to wait for these sockets.
+    /// Returns the part of the carriers with which a thread waits for the sockets.
     pub(crate) fn sleeper(&self, waker: Arc<Waker>) -> Sleeper {
         let sockets = self.ways.iter().map(|way| Arc::clone(&way.socket)).collect();
         Sleeper { sockets, own: Arc::clone(&self.own.list), waker }
     }
 
-    /// Whether the sockets took all that was staged.
+    /// Returns true if the kernel has accepted all staged packets.
     pub(crate) fn is_flushed(&self) -> bool {
         self.ways.iter().all(|way| way.send.is_empty()) && self.own.is_flushed()
     }
 }
 
-/// Waits for sockets, without what is in them.
+/// Sockets of carriers that a thread waits for, without their batches.
 #[derive(Clone)]
 pub(crate) struct Sleeper {
     sockets: Vec<Arc<Socket>>,
@@ -274,7 +278,7 @@ pub(crate) struct Sleeper {
 }
 
 impl Sleeper {
-    /// Waits until something came, the waker was pulled, the sockets have room if that is wanted, or
+    /// Waits until a packet came, the waker was called, the sockets have room if `wants_room`, or
     /// the time has passed.
     pub(crate) fn wait(&self, timeout_ns: Option<u64>, wants_room: bool) -> Result<(), NetError> {
         let (first, last) = (&self.sockets[0], &self.sockets[self.sockets.len() - 1]);
@@ -296,7 +300,7 @@ impl Sleeper {
     }
 }
 
-/// Whether a packet over IP is for a port of ours.
+/// Returns true if a packet over IP is for a port of this endpoint.
 fn concerns(core: &Endpoint, addresses: Key, octets: &[u8]) -> bool {
     let Some(&[s0, s1, d0, d1]) = octets.first_chunk() else { return false };
     core.concerns(&Key {
@@ -311,7 +315,7 @@ fn is_family_missing(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(97 | 99))
 }
 
-/// The octets in front of the DCCP header.
+/// Returns the bytes before the DCCP header.
 pub(crate) const fn headers_bytes(kind: CarrierKind, address: IpAddr) -> usize {
     let ip_bytes = if address.is_ipv4() { 20 } else { 40 };
     match kind {
@@ -320,7 +324,7 @@ pub(crate) const fn headers_bytes(kind: CarrierKind, address: IpAddr) -> usize {
     }
 }
 
-/// The packet length from the DCCP header on that a path with this MTU takes.
+/// Returns the packet length from the DCCP header on that a path with this MTU permits.
 pub(crate) fn packet_bytes_max(kind: CarrierKind, address: IpAddr, mtu_bytes: u32) -> usize {
     let mtu_bytes = mtu_bytes as usize;
     mtu_bytes.saturating_sub(headers_bytes(kind, address)).min(PACKET_BYTES_MAX)

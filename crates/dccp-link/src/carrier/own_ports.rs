@@ -1,8 +1,8 @@
-//! UDP ports that one connection has for itself (RFC 6773 lets a client take any). Each is a socket with
-//! its batches, so it costs a descriptor and 300 KiB; in exchange hosts and routers on the way tell the
-//! connections apart and spread them.
+//! UDP ports that one connection has for itself (RFC 6773 lets a client take any). Each port is a
+//! socket with its batches, so it costs a descriptor and 300 KiB. In exchange, hosts and routers on
+//! the path can distinguish the connections and spread them.
 //!
-//! Sockets are looked at when the kernel says that they are ready, so idle ones cost nothing in a turn.
+//! Only sockets that the kernel reports as ready are read, so idle ones cost nothing in a turn.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,22 +14,23 @@ use netio::{NetError, ReadyList};
 
 use super::socket::Way;
 
-/// A socket and whom it belongs to.
+/// A socket and its connection.
 struct OwnWay {
     way: Way,
-    /// `None` until its connection is made.
+    /// Connection of the socket; `None` until it is made.
     key: Option<Key>,
-    /// The kernel did not take all of it.
+    /// True if the kernel did not accept all packets.
     is_stalled: bool,
 }
 
-/// The sockets of such connections.
+/// Sockets of connections with a port of their own.
 pub(super) struct OwnPorts {
-    /// Numbers stay what they are; free places are used again.
+    /// Sockets by number. A number does not change; freed numbers are used again.
     ways: Vec<Option<OwnWay>>,
     numbers: BTreeMap<(bool, u16), u32>,
     pub(super) list: Arc<ReadyList>,
-    /// Sockets that something came to in this turn, and how many of them were emptied.
+    /// Sockets that received packets in this turn; `emptied` counts those that have been read to
+    /// the end.
     ready: Vec<u32>,
     emptied: usize,
     /// Sockets with packets that wait for the kernel.
@@ -54,7 +55,7 @@ impl OwnPorts {
         self.numbers.is_empty()
     }
 
-    /// Takes an open socket; its UDP port.
+    /// Adds an open socket. Returns its UDP port.
     pub(super) fn insert(&mut self, way: Way) -> Result<u16, NetError> {
         let port = way.udp_port().expect("a socket of UDP");
         let free = self.ways.iter().position(Option::is_none);
@@ -69,14 +70,15 @@ impl OwnPorts {
         Ok(port)
     }
 
-    /// The connection that a socket belongs to.
+    /// Sets the connection that a socket belongs to.
     pub(super) fn assign(&mut self, key: Key) {
         if let Some((_, own)) = self.of(&key) {
             own.key = Some(key);
         }
     }
 
-    /// Closes the sockets whose connections are gone; false when one of them has still to send.
+    /// Closes the sockets whose connections are gone. Returns false when one of them still has
+    /// packets to send.
     pub(super) fn sweep(&mut self, is_there: impl Fn(&Key) -> bool) -> bool {
         let mut is_done = true;
         for place in &mut self.ways {
@@ -95,14 +97,14 @@ impl OwnPorts {
         is_done
     }
 
-    /// The socket that packets of a connection go through, if it has one of its own.
+    /// Returns the socket for the packets of a connection, if it has one of its own.
     fn of(&mut self, key: &Key) -> Option<(u32, &mut OwnWay)> {
         let Carrier::Udp { local_port, .. } = key.carrier else { return None };
         let number = *self.numbers.get(&(key.remote.is_ipv4(), local_port))?;
         Some((number, self.ways[number as usize].as_mut()?))
     }
 
-    /// Takes what waits in the sockets that have something; how many datagrams.
+    /// Receives the datagrams of the sockets that are ready. Returns their count.
     pub(super) fn receive(&mut self) -> usize {
         self.emptied = 0;
         self.ready.clear();
@@ -118,7 +120,7 @@ impl OwnPorts {
         count
     }
 
-    /// The next datagram of the last call, as [`Way::next`].
+    /// Returns the next datagram of the last call, like [`Way::next`].
     pub(super) fn next(&mut self) -> Option<Option<(Key, Ecn, &[u8])>> {
         while let Some(&at) = self.ready.get(self.emptied) {
             let has_more = self.ways[at as usize].as_ref().is_some_and(|own| own.way.has_next());
@@ -130,13 +132,13 @@ impl OwnPorts {
         None
     }
 
-    /// The next thing that the network said of what left by a socket that is ready.
+    /// Returns the next error that the network reports about packets of a socket that is ready.
     pub(super) fn path_error(&self, buffer: &mut [u8]) -> Option<PathError> {
         let mut ready = self.ready.iter().filter_map(|&at| self.ways[at as usize].as_ref());
         ready.find_map(|own| own.way.path_error(buffer))
     }
 
-    /// Stages a packet of a connection with a port of its own; false for any other.
+    /// Stages a packet of a connection with a port of its own. Returns false for any other.
     pub(super) fn commit(&mut self, key: &Key, packet: &[u8], is_ecn_capable: bool) -> bool {
         if self.is_empty() {
             return false;
@@ -152,17 +154,17 @@ impl OwnPorts {
         true
     }
 
-    /// Whether each socket has room for one more packet.
+    /// Returns true if each socket has room for one more packet.
     pub(super) const fn has_room(&self) -> bool {
         !self.is_full
     }
 
-    /// Whether the kernel took all that was staged.
+    /// Returns true if the kernel has accepted all staged packets.
     pub(super) fn is_flushed(&self) -> bool {
         self.staged.is_empty()
     }
 
-    /// Hands what was staged to the kernel, as far as it takes it.
+    /// Passes the staged packets to the kernel, as far as it accepts them.
     pub(super) fn flush(&mut self) {
         let Self { ways, staged, list, is_full, .. } = self;
         *is_full = false;
@@ -180,7 +182,7 @@ impl OwnPorts {
         });
     }
 
-    /// Every socket.
+    /// Returns every socket.
     pub(super) fn ways(&self) -> impl Iterator<Item = &Way> {
         self.ways.iter().flatten().map(|own| &own.way)
     }

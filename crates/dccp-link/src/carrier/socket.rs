@@ -1,4 +1,4 @@
-//! One socket, of UDP or raw, and the batches that move its datagrams.
+//! One socket, UDP or raw, and the batches that move its datagrams.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use netio::path_error::PathError;
 use super::{CarrierKind, PACKET_BYTES_MAX};
 use super::{is_link_local, socket_address};
 
-/// Packets in one system call without coalescing.
+/// Most packets in one system call without coalescing.
 const SLOTS: usize = 64;
-/// Packets of either kind for a socket of one connection, which take 300 KiB.
+/// Packets in each batch of a socket for one connection; the batches take 300 KiB.
 const SMALL_SLOTS: usize = 16;
-/// Packets that wait for the kernel at once.
+/// Most packets that wait for the kernel at once.
 const SEND_SLOTS: usize = 128;
-/// The code point of the ECN field that lets the network mark a packet (RFC 3168 §5).
+/// Code point of the ECN field that permits the network to mark a packet (RFC 3168 §5).
 const ECT_0: u8 = 2;
-/// An IPv4 header is never longer.
+/// Longest IPv4 header, in bytes.
 const IP_HEADER_MAX: usize = 60;
 
 pub(super) enum Socket {
@@ -49,12 +49,12 @@ pub(super) struct Way {
     pub(super) receive: RecvBatch,
     pub(super) send: SendBatch,
     bound: SocketAddr,
-    /// Datagrams of the last call that were given on.
+    /// Datagrams of the last call that were passed on.
     delivered: usize,
 }
 
 impl Way {
-    /// Opens a socket at `address`, of the interface `scope` if that is link-local.
+    /// Opens a socket at `address`, of the interface `scope` if the address is link-local.
     pub(super) fn open(
         kind: CarrierKind,
         address: IpAddr,
@@ -85,7 +85,7 @@ impl Way {
         }
     }
 
-    /// Opens a socket, with large batches for many connections or small ones for one.
+    /// Opens a UDP socket, with large batches for many connections or small ones for one.
     fn open_udp(bind: SocketAddr, buffer_bytes: usize, is_large: bool) -> Result<Self, NetError> {
         let socket = UdpSocket::open(&UdpOptions {
             packet_info: true,
@@ -115,7 +115,7 @@ impl Way {
         Self::open_udp(bind, buffer_bytes, false)
     }
 
-    /// Has `list` tell when something came.
+    /// Adds the socket to `list`, which reports received packets.
     pub(super) fn watch(&self, list: &ReadyList, number: u32) -> std::io::Result<()> {
         match &*self.socket {
             Socket::Udp(socket) => list.add(socket, number),
@@ -123,7 +123,7 @@ impl Way {
         }
     }
 
-    /// Has `list` tell of room too, or no longer.
+    /// Sets whether `list` reports room in the socket, too.
     pub(super) fn set_wants_room(
         &self,
         list: &ReadyList,
@@ -140,7 +140,7 @@ impl Way {
         self.bound.is_ipv4()
     }
 
-    /// The own UDP port.
+    /// Returns the local UDP port.
     pub(super) fn udp_port(&self) -> Option<u16> {
         match *self.socket {
             Socket::Udp(_) => Some(self.bound.port()),
@@ -154,17 +154,18 @@ impl Way {
             Socket::Udp(socket) => self.receive.receive(socket),
             Socket::Raw(socket) => self.receive.receive(socket),
         };
-        // What is reported here are errors of earlier packets, which were lost: the batch is empty.
+        // Errors that are reported here concern earlier packets, which were lost: the batch is
+        // empty.
         received.unwrap_or(0)
     }
 
-    /// Whether the last call has brought more than was given on.
+    /// Returns true if the last call has received more datagrams than were passed on.
     pub(super) fn has_next(&self) -> bool {
         self.delivered < self.receive.len()
     }
 
-    /// The next datagram of the last call: its key without DCCP ports, and the octets from the DCCP
-    /// header on; both are missing when it is nothing of DCCP.
+    /// Returns the next datagram of the last call: its key without DCCP ports, and the bytes from
+    /// the DCCP header on; neither of them if it is no DCCP packet.
     pub(super) fn next(&mut self) -> Option<Option<(Key, Ecn, &[u8])>> {
         if !self.has_next() {
             return None;
@@ -185,7 +186,8 @@ impl Way {
         Some(key.zip(octets).map(|(key, octets)| (key, ecn, octets)))
     }
 
-    /// What the network said of a packet that was sent; what is left of the packet goes to `buffer`.
+    /// Returns an error that the network reports about a sent packet, and writes the quoted part of
+    /// the packet to `buffer`.
     pub(super) fn path_error(&self, buffer: &mut [u8]) -> Option<PathError> {
         match &*self.socket {
             Socket::Udp(socket) => path_error::receive(socket, buffer),
@@ -198,20 +200,20 @@ impl Way {
             Some(local_port) => Carrier::Udp { local_port, remote_port: datagram.source.port() },
             None => Carrier::Ip,
         };
-        // Connections are between two stations: what came to a group is nobody's.
+        // Connections are between two hosts: a packet to a multicast group belongs to none.
         let local = datagram.local.filter(|_| datagram.destination == datagram.local)?;
         let remote = datagram.source.ip();
         let scope = if is_link_local(remote) { datagram.interface } else { 0 };
         Some(Key { local, remote, carrier, local_port: 0, remote_port: 0, scope })
     }
 
-    /// Whether one more packet can be staged.
+    /// Returns true if one more packet can be staged.
     pub(super) fn has_room(&self) -> bool {
         !self.send.is_full()
     }
 
-    /// Stages a packet; the network may mark it if it `is_ecn_capable`. Never ECT(1): what is left of
-    /// the nonce is its 0 (RFC 8311 §4).
+    /// Stages a packet; the network may mark it if it `is_ecn_capable`. The code point is never
+    /// ECT(1): the remaining use of the nonce is its value 0 (RFC 8311 §4).
     pub(super) fn commit(&mut self, key: &Key, packet: &[u8], is_ecn_capable: bool) {
         let port = match key.carrier {
             Carrier::Udp { remote_port, .. } => remote_port,
@@ -236,7 +238,7 @@ impl Way {
     }
 }
 
-/// What follows the IPv4 header, whose length it says itself.
+/// Returns the bytes after the IPv4 header, whose length is in the header.
 fn behind_ip_header(packet: &[u8]) -> Option<&[u8]> {
     let words = usize::from(*packet.first()? & 0xf);
     packet.get(words * 4..)

@@ -1,4 +1,4 @@
-//! What an application has of a connection, and of a port.
+//! Handles of an application to a connection and to a port.
 
 use std::sync::{Arc, Condvar};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use dccp::feature::{Feature, number};
 use super::{Shared, Signal};
 use crate::LinkError;
 
-/// A connection. Dropping it closes it, after what waits in its send queue was sent.
+/// A connection. Dropping the handle closes it, after the datagrams in its send queue were sent.
 pub(crate) struct Handle {
     pub(crate) shared: Arc<Shared>,
     pub(crate) key: Key,
@@ -23,7 +23,7 @@ impl Handle {
         Self { shared, key, signal }
     }
 
-    /// Hands a datagram over if there is room for it.
+    /// Queues a datagram if there is room for it.
     pub(crate) fn try_send(&self, datagram: &[u8], priority: u32) -> Result<(), LinkError> {
         self.shared.lock().send(&self.key, datagram, priority)?;
         self.shared.wake();
@@ -52,7 +52,7 @@ impl Handle {
         self.look(Connection::sender_figures).flatten()
     }
 
-    /// Datagrams that were dropped since those before them were not read in time.
+    /// Returns the count of datagrams dropped because earlier ones were not read in time.
     pub(crate) fn unread_drops(&self) -> u64 {
         let state = self.shared.lock();
         let ended = state.entries.get(&self.key).map_or(0, |entry| entry.unread_drops);
@@ -64,7 +64,7 @@ impl Handle {
         self.shared.lock().driver.connection(&self.key).map(read)
     }
 
-    /// Ends it at once with a Reset.
+    /// Ends the connection at once with a Reset.
     pub(crate) fn abort(self) {
         self.shared.lock().driver.with(&self.key, Connection::abort);
     }
@@ -76,18 +76,19 @@ impl Drop for Handle {
         let mut state = self.shared.lock();
         let entry = state.entries.remove(&self.key);
         state.driver.with(&self.key, |connection| {
-            // Nobody reads any more: what still comes needs no room.
+            // No application reads any more: later datagrams need no room.
             connection.stop_receiving();
             connection.close(now_ns);
         });
         drop(state);
-        // With it go wakers, and nobody knows what they do.
+        // Dropping the entry drops wakers, which may run arbitrary code.
         drop(entry);
         self.shared.wake();
     }
 }
 
-/// A port that takes connections. Dropping it takes no more; those that nobody accepted are reset.
+/// A port that accepts connections. Dropping it stops listening, and resets connections that were
+/// not accepted.
 pub(crate) struct Port {
     pub(crate) shared: Arc<Shared>,
     pub(crate) number: u16,
@@ -99,7 +100,7 @@ impl Port {
         Self { shared, number, arrived }
     }
 
-    /// The handle of a connection that came.
+    /// Returns the handle of a connection that came.
     pub(crate) fn handle(&self, (key, signal): (Key, Arc<Signal>)) -> Handle {
         Handle::new(Arc::clone(&self.shared), key, signal)
     }

@@ -1,11 +1,11 @@
-//! An endpoint with a thread of its own: what both fronts share.
+//! An endpoint with a thread of its own: the part that both fronts share.
 //!
-//! One lock guards the core, the sockets and what applications wait for; the thread holds it for a batch
-//! at a time and never while it waits. An application's thread waits at a condition variable, an
-//! application's task leaves its waker, which is called after the lock is given back: what a waker does is
-//! not known here. Memory is bounded: by the queues of a connection
-//! ([`crate::Config::send_queue_len`], [`crate::Config::receive_queue_len`]), by the backlog of a listener
-//! and by [`Limits::connections`].
+//! One lock guards the core, the sockets and the wakers of applications. The thread holds it for a
+//! batch at a time and never while it waits. An application's thread waits at a condition variable.
+//! An application's task leaves its waker, which is called after the lock is released, because a
+//! waker may run arbitrary code. Memory is bounded by the queues of a connection
+//! ([`crate::Config::send_queue_len`], [`crate::Config::receive_queue_len`]), by the backlog of a
+//! listener and by [`Limits::connections`].
 
 mod handle;
 mod turn;
@@ -28,34 +28,34 @@ use crate::{Driver, LinkError};
 
 pub(crate) use handle::{Handle, Port};
 
-/// How long an endpoint that goes lets its connections close.
+/// Time that a dropped endpoint gives its connections to close.
 const LINGER_NS: u64 = 3_000_000_000;
 
-/// How a connection ended.
+/// End of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// As it should.
+    /// Normal end.
     Closed,
-    /// The other end reset it.
+    /// Reset by the other end.
     Reset(Ending),
-    /// This end gave up.
+    /// End because this end gave up.
     Failed(Ending),
-    /// Nobody takes packets there, by an error number of Linux.
+    /// Peer that is unreachable according to the network, with the error number of Linux.
     Unreachable(i32),
 }
 
-/// A Reset and what led to it.
+/// A Reset and the reason for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ending {
     reset: Reset,
-    /// The feature that the Reset is about.
+    /// Feature that the Reset is about.
     disagreement: Option<Disagreement>,
-    /// Where the connection was.
+    /// State in which the connection ended.
     state: CoreState,
 }
 
 impl Ending {
-    /// The end of `connection` by `reset`, while the connection still exists.
+    /// Returns the end of `connection` by `reset`, while the connection still exists.
     pub(crate) fn new(reset: Reset, connection: Option<&Connection>) -> Self {
         let disagreement = connection.and_then(|connection| connection.features().disagreement());
         let disagreement = disagreement.copied().filter(|_| Disagreement::explains(&reset));
@@ -63,7 +63,7 @@ impl Ending {
         Self { reset, disagreement, state }
     }
 
-    /// The error of a connection that the other end has reset.
+    /// Returns the error of a connection that the other end has reset.
     pub(crate) fn by_other_end(self) -> LinkError {
         let Self { reset, disagreement, .. } = self;
         match disagreement {
@@ -72,7 +72,7 @@ impl Ending {
         }
     }
 
-    /// The error of a connection that this end has given up.
+    /// Returns the error of a connection that this end has given up.
     pub(crate) fn by_this_end(self) -> LinkError {
         let Self { reset, disagreement, state } = self;
         match disagreement {
@@ -83,7 +83,7 @@ impl Ending {
 }
 
 impl End {
-    /// The error that an application gets; `None` when it ended as it should.
+    /// Returns the error that an application gets; `None` after a normal end.
     fn error(self) -> Option<LinkError> {
         match self {
             Self::Reset(ending) => Some(ending.by_other_end()),
@@ -93,28 +93,29 @@ impl End {
     }
 }
 
-/// What threads wait for at a connection.
+/// Condition variables of a connection, at which threads wait.
 #[derive(Debug, Default)]
 pub(crate) struct Signal {
-    /// A datagram came, or the state changed.
+    /// Condition that a datagram came, or the state changed.
     pub(crate) readable: Condvar,
-    /// There may be room in the send queue, or the state changed.
+    /// Condition that there may be room in the send queue, or the state changed.
     pub(crate) writable: Condvar,
 }
 
-/// Tasks that wait for something.
+/// Tasks that wait for an event.
 #[derive(Debug, Default)]
 pub(crate) struct Tasks(Vec<TaskWaker>);
 
 impl Tasks {
-    /// Has the task woken with the next [`Tasks::ring`]. A task that asks again takes no more room.
+    /// Adds a task that the next [`Tasks::ring`] wakes. A task that is added again takes no more
+    /// room.
     pub(crate) fn add(&mut self, context: &Context<'_>) {
         if !self.0.iter().any(|waker| waker.will_wake(context.waker())) {
             self.0.push(context.waker().clone());
         }
     }
 
-    /// Puts them among those to be woken.
+    /// Moves the tasks to `woken`, to be woken later.
     fn ring(&mut self, woken: &mut Vec<TaskWaker>) {
         woken.append(&mut self.0);
     }
@@ -126,16 +127,16 @@ pub(crate) struct Entry {
     received: VecDeque<Vec<u8>>,
     is_open: bool,
     end: Option<End>,
-    /// Datagrams for which there was no room, once it has ended.
+    /// Datagrams that were dropped for lack of room, set when the connection has ended.
     unread_drops: u64,
-    /// Somebody has found the send queue full.
+    /// True if an application has found the send queue full.
     wants_room: bool,
     signal: Arc<Signal>,
     pub(crate) readers: Tasks,
     pub(crate) writers: Tasks,
 }
 
-/// A port that takes connections.
+/// A port that accepts connections.
 #[derive(Debug)]
 pub(crate) struct Door {
     backlog: VecDeque<Key>,
@@ -144,25 +145,25 @@ pub(crate) struct Door {
     pub(crate) acceptors: Tasks,
 }
 
-/// What the lock guards.
+/// State that the lock guards.
 pub(crate) struct State {
     pub(crate) driver: Driver,
     pub(crate) entries: BTreeMap<Key, Entry>,
     pub(crate) doors: BTreeMap<u16, Door>,
-    /// Tasks that wait until all is closed.
+    /// Tasks that wait until all connections are closed.
     pub(crate) closers: Tasks,
-    /// Tasks to wake when the lock is given back.
+    /// Tasks to wake after the lock is released.
     woken: Vec<TaskWaker>,
-    /// The endpoint goes, by this time at the latest.
+    /// Latest time at which a dropped endpoint ends.
     leaving_ns: Option<u64>,
 }
 
-/// What the thread and all handles have in common.
+/// State that the thread and all handles share.
 pub(crate) struct Shared {
     state: Mutex<State>,
     is_sleeping: AtomicBool,
     sleeper: Sleeper,
-    /// A connection ended.
+    /// Condition that a connection ended.
     pub(crate) ended: Condvar,
 }
 
@@ -201,19 +202,19 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the thread look at what was changed.
+    /// Wakes the thread, so that it handles a change.
     pub(crate) fn wake(&self) {
         if self.is_sleeping.swap(false, Ordering::AcqRel) {
             self.sleeper.waker().wake();
         }
     }
 
-    /// A line that ends the thread's wait.
+    /// Returns the waker that ends the thread's wait.
     fn waker(&self) -> &Waker {
         self.sleeper.waker()
     }
 
-    /// Begins a connection. Dropping the handle ends it, also while it is not open.
+    /// Begins a connection. Dropping the handle ends it, even before it is open.
     pub(crate) fn connect(
         self: &Arc<Self>,
         peer: Peer,
@@ -230,7 +231,7 @@ impl Shared {
         Ok(Handle::new(Arc::clone(self), key, signal))
     }
 
-    /// Takes connections at `port`.
+    /// Listens at `port`.
     pub(crate) fn listen(
         self: &Arc<Self>,
         port: u16,
@@ -252,13 +253,13 @@ impl Shared {
         Port::new(Arc::clone(self), port, arrived)
     }
 
-    /// Has the thread end when connections that are closing are closed, or after three seconds. What an
-    /// application still has is reset then.
+    /// Makes the thread end when closing connections are closed, or after three seconds. The thread
+    /// then resets the connections that an application still has.
     pub(crate) fn leave(&self) {
         self.leave_by(Clock::mono_ns() + LINGER_NS);
     }
 
-    /// Resets every connection, those that are closing too, and has the thread end at once.
+    /// Resets every connection, also those that are closing, and makes the thread end at once.
     pub(crate) fn leave_now(&self) {
         let mut state = self.lock();
         let keys: Vec<_> = state.driver.states().map(|(key, _)| key).collect();
@@ -278,7 +279,7 @@ impl Shared {
 }
 
 impl State {
-    /// Whether a client's connection is there, or why it is not.
+    /// Returns ready when a client's connection is open, or the reason why it is not.
     pub(crate) fn poll_open(
         &self,
         key: &Key,
@@ -310,7 +311,8 @@ impl State {
         }))
     }
 
-    /// Hands a datagram over. When the queue is full, whoever waits for room is told of it.
+    /// Queues a datagram. When the queue is full, the thread wakes waiting applications once there
+    /// is room.
     pub(crate) fn send(
         &mut self,
         key: &Key,
@@ -342,7 +344,7 @@ impl State {
         }
     }
 
-    /// The next datagram; `None` when the other end has closed and nothing is left.
+    /// Returns the next datagram; `None` when the other end has closed and nothing is left.
     pub(crate) fn poll_receive(&mut self, key: &Key) -> Poll<Result<Option<Vec<u8>>, LinkError>> {
         let Some(entry) = self.entries.get_mut(key) else {
             return Poll::Ready(Err(LinkError::Closed));
@@ -358,8 +360,8 @@ impl State {
         }
     }
 
-    /// The same into `buffer`, whose memory is used again for what comes later; false when the other end
-    /// has closed and nothing is left.
+    /// Receives the next datagram into `buffer`, whose memory later datagrams reuse. Returns false
+    /// when the other end has closed and nothing is left.
     pub(crate) fn poll_receive_into(
         &mut self,
         key: &Key,
@@ -374,7 +376,7 @@ impl State {
         })
     }
 
-    /// The next connection that came to `port`.
+    /// Returns the next connection to `port`.
     pub(crate) fn poll_accept(&mut self, port: u16) -> Poll<Result<(Key, Arc<Signal>), LinkError>> {
         let Some(door) = self.doors.get_mut(&port) else {
             return Poll::Ready(Err(LinkError::Closed));
@@ -384,8 +386,9 @@ impl State {
         Poll::Ready(Ok((key, Arc::clone(&entry.signal))))
     }
 
-    /// Nothing is left but what only remembers that it is over, what an application still has, and
-    /// clients that have asked and never answered, which no application ever had.
+    /// Returns true if no connection is left, except for those in TIMEWAIT, those that an
+    /// application still has open, and clients in RESPOND that never answered, which no application
+    /// ever had.
     pub(crate) fn is_all_closed(&self) -> bool {
         let is_nobodys = |state| matches!(state, CoreState::TimeWait | CoreState::Respond);
         let mut open = self.driver.states().filter(|(_, state)| !is_nobodys(*state));

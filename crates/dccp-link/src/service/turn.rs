@@ -1,4 +1,4 @@
-//! The thread of an endpoint: moves packets, and tells applications.
+//! Thread of an endpoint: moves packets, and reports events to applications.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use netio::{Clock, thread};
 
 use super::{End, Ending, Entry, Shared, State};
 
-/// Rounds of staging and flushing between two looks at what came.
+/// Most rounds of staging and flushing between two checks for received packets.
 const ROUNDS_MAX: usize = 8;
-/// When the sockets fail, the thread looks again after this time.
+/// Time after which the thread tries again when the sockets fail.
 const RETRY_NS: u64 = 10_000_000;
 
-/// Serves until the endpoint is dropped.
+/// Runs until the endpoint is dropped.
 pub(super) fn serve(shared: &Shared) {
     // Departures are microseconds apart; a late wake-up delays them.
     let _ = thread::set_timer_slack_ns(1);
@@ -50,28 +50,28 @@ pub(super) fn serve(shared: &Shared) {
         }
         let timeout_ns = deadline_ns.map(|at_ns| at_ns.saturating_sub(Clock::mono_ns()));
         if shared.sleeper.wait(timeout_ns, wants_room).is_err() {
-            // Without descriptors to wait for, time still passes.
+            // Without descriptors to wait for, timers still run out.
             std::thread::sleep(Duration::from_nanos(RETRY_NS));
         }
         shared.is_sleeping.store(false, Ordering::Release);
     }
 }
 
-/// What a turn came to.
+/// Result of a turn.
 struct Turn {
     has_ended: bool,
-    /// More could be sent at once.
+    /// True if more could be sent at once.
     has_more: bool,
 }
 
 impl Entry {
-    /// Something is to be read.
+    /// Wakes readers: a datagram or an end can be read.
     fn ring_readers(&mut self, woken: &mut Vec<std::task::Waker>) {
         self.signal.readable.notify_all();
         self.readers.ring(woken);
     }
 
-    /// There may be room.
+    /// Wakes writers: there may be room in the send queue.
     fn ring_writers(&mut self, woken: &mut Vec<std::task::Waker>) {
         self.signal.writable.notify_all();
         self.writers.ring(woken);
@@ -79,7 +79,7 @@ impl Entry {
 }
 
 impl State {
-    /// Takes what came, tells of it, and sends what may leave.
+    /// Receives packets, reports events, and sends the packets that may leave.
     fn turn(&mut self, now_ns: u64) -> Turn {
         let count = self.driver.connections_count();
         self.driver.receive(now_ns);
@@ -104,7 +104,7 @@ impl State {
                 break;
             }
         }
-        // What was sent last may have ended a connection.
+        // The last packets sent may have ended a connection.
         while let Some((key, event)) = self.driver.poll_event() {
             has_ended |= self.tell(key, event);
         }
@@ -113,7 +113,7 @@ impl State {
         Turn { has_ended, has_more }
     }
 
-    /// Tells of one event; true when its connection is over.
+    /// Reports one event. Returns true when its connection is over.
     fn tell(&mut self, key: Key, event: Event) -> bool {
         let end = match event {
             Event::Connected => {
@@ -182,7 +182,7 @@ impl State {
         }
     }
 
-    /// The endpoint goes: whoever is still connected is told so.
+    /// Ends the endpoint, and wakes all applications that still wait.
     fn abandon(&mut self, now_ns: u64) -> Turn {
         for (key, mut entry) in core::mem::take(&mut self.entries) {
             self.driver.with(&key, Connection::abort);

@@ -1,4 +1,4 @@
-//! Both fronts behind one trait, so that one suite holds for both.
+//! Both fronts with one trait, so that one suite holds for both.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::{PATIENCE, PORT, service};
 
-/// Each test at each front.
+/// Runs each test at each front.
 macro_rules! at_both_fronts {
     ($($name:ident),* $(,)?) => {
         mod blocking {
@@ -38,7 +38,7 @@ pub(crate) use at_both_fronts;
 /// The async front.
 pub(crate) type Tasks = Run<asynchronous::Endpoint>;
 
-/// What an application does at an endpoint.
+/// Calls of an application at an endpoint.
 pub(crate) trait Front: Sized + Send + Sync {
     type Listener: Accept<Connection = Self::Connection>;
     type Connection: Talk;
@@ -60,14 +60,14 @@ pub(crate) trait Front: Sized + Send + Sync {
     }
 }
 
-/// What it does at a port.
+/// Calls of an application at a port.
 pub(crate) trait Accept: Send + Sync {
     type Connection;
 
     fn accept(&self) -> Result<Self::Connection, LinkError>;
 }
 
-/// What it does with a connection. Nothing takes longer than its patience.
+/// Calls of an application at a connection. Each call ends within the connection's patience.
 pub(crate) trait Talk: Send + Sync {
     fn set_patience(&mut self, patience: Duration);
     fn key(&self) -> Key;
@@ -81,12 +81,12 @@ pub(crate) trait Talk: Send + Sync {
     fn abort(self);
 }
 
-/// An endpoint of `kind` at `address`.
+/// Opens an endpoint of `kind` at `address`.
 pub(crate) fn open_front<F: Front>(kind: CarrierKind, address: IpAddr) -> F {
     F::open(&CarrierOptions { addresses: vec![address], ..CarrierOptions::new(kind) })
 }
 
-/// A listening endpoint and the way to it.
+/// A listening endpoint and its address.
 pub(crate) struct ServerOf<F: Front> {
     pub(crate) listener: F::Listener,
     pub(crate) endpoint: F,
@@ -193,12 +193,12 @@ impl Talk for Connection {
     }
 }
 
-/// A runtime for the futures of one value.
+/// Returns a runtime for the futures of one value.
 fn runtime() -> Runtime {
     Builder::new_current_thread().enable_time().build().unwrap()
 }
 
-/// A value of the async front, what runs its futures, and how long they may take.
+/// A value of the async front, the runtime of its futures, and their longest time.
 pub(crate) struct Run<T> {
     value: T,
     runtime: Runtime,
@@ -210,7 +210,7 @@ impl<T> Run<T> {
         Self { value, runtime: runtime(), patience: PATIENCE }
     }
 
-    /// What a future gives in time.
+    /// Returns the result of a future, within the patience.
     fn run<R>(&self, future: impl Future<Output = Result<R, LinkError>>) -> Result<R, LinkError> {
         self.runtime.block_on(async {
             let late = |_| LinkError::TimedOut(self.patience);

@@ -1,4 +1,4 @@
-//! Endpoints to talk to each other, on a loopback interface of the test's own.
+//! Endpoints of the tests, on a loopback interface of the test's own.
 
 pub(crate) mod front;
 
@@ -10,9 +10,9 @@ use dccp_link::{
     CarrierKind, CarrierOptions, Config, Endpoint, Limits, Listener, Peer, ServiceCode,
 };
 
-/// The DCCP port of servers.
+/// DCCP port of servers.
 pub(crate) const PORT: u16 = 5_001;
-/// Longer than anything here takes on any machine; only a failed test waits for so long.
+/// Time that is longer than any step on any machine; only a failed test waits that long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -24,15 +24,15 @@ pub(crate) fn ip(arguments: &str) {
     output(arguments);
 }
 
-/// What `ip` prints.
+/// Returns the output of `ip`.
 pub(crate) fn output(arguments: &str) -> String {
     let output = Command::new("ip").args(arguments.split(' ')).output().unwrap();
     assert!(output.status.success(), "ip {arguments}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs `test` in a new network namespace with nothing but loopback, where no other test's raw sockets
-/// are; said, when that is not allowed here.
+/// Runs `test` in a new network namespace with only loopback, where no raw sockets of other tests
+/// are. Prints a message when namespaces are not permitted here.
 pub(crate) fn in_a_namespace(test: impl FnOnce() + Send) {
     let is_allowed = std::thread::scope(|scope| {
         let inside = scope.spawn(|| {
@@ -52,14 +52,14 @@ pub(crate) fn in_a_namespace(test: impl FnOnce() + Send) {
     }
 }
 
-/// A listening endpoint and the way to it.
+/// A listening endpoint and its address.
 pub(crate) struct Server {
     pub(crate) listener: Listener,
     pub(crate) endpoint: Endpoint,
     pub(crate) peer: Peer,
 }
 
-/// What connections are for here.
+/// Returns the service code of the tests' connections.
 pub(crate) fn service() -> ServiceCode {
     "SC:TEST".parse().unwrap()
 }

@@ -1,5 +1,5 @@
-//! Packets that nobody should send: forged ends of a connection, Requests from nowhere, options without
-//! end, numbers out of the blue.
+//! Packets of attacks: forged ends of a connection, Requests from random ports, endless options,
+//! random numbers.
 
 use std::net::IpAddr;
 
@@ -7,21 +7,21 @@ use base::Random;
 use dccp::header::{Header, Integrity, OPTIONS_LEN_MAX, PacketType, Reset, ResetCode};
 use dccp_link::ServiceCode;
 
-/// What forged data says; no application may ever read it.
+/// Content of forged data; no application may ever read it.
 pub(crate) const FORGED: &[u8] = b"forged";
-/// Octets that a forged packet never exceeds.
+/// Most bytes of a forged packet.
 pub(crate) const PACKET_BYTES_MAX: usize = 1_100;
 
-/// Ways to attack a connection of which one knows addresses and ports, but not the numbers.
+/// Attacks on a connection whose addresses and ports are known, but not its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attack {
     /// Resets with every code, in the name of either end.
     Resets,
-    /// Requests from random ports to the server's.
+    /// Requests from random ports to the server's port.
     Requests,
     /// Packets of the connection with as many options as fit.
     Options,
-    /// Packets of the connection with numbers out of the blue, and data.
+    /// Packets of the connection with random numbers, and data.
     Sequences,
 }
 
@@ -39,10 +39,11 @@ impl Attack {
     }
 }
 
-/// Who a packet claims to be from, and whom it is for.
+/// Forged sender and receiver of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Names {
-    /// The addresses; none inside of UDP, where they are not in the checksum.
+    /// Addresses of source and destination; `None` inside of UDP, where the checksum does not have
+    /// them.
     pub(crate) addresses: Option<(IpAddr, IpAddr)>,
     pub(crate) source_port: u16,
     pub(crate) destination_port: u16,
@@ -56,7 +57,7 @@ impl Names {
         }
     }
 
-    /// Writes a packet in this name; its length.
+    /// Writes a packet with these names. Returns its length.
     pub(crate) fn write(
         &self,
         header: Header,
@@ -70,7 +71,7 @@ impl Names {
     }
 }
 
-/// Writes the next packet of an attack; its length.
+/// Writes the next packet of an attack. Returns its length.
 pub(crate) fn forge(
     attack: Attack,
     random: &mut Random,
@@ -103,7 +104,7 @@ pub(crate) fn forge(
     }
 }
 
-/// A number that somebody might try.
+/// Returns a number that an attacker might try.
 fn number(random: &mut Random) -> u64 {
     match random.below(8) {
         0 => 0,
@@ -128,7 +129,7 @@ fn header_of(packet_type: PacketType, random: &mut Random, service: ServiceCode)
     }
 }
 
-/// As many options as a header takes, each of a kind that costs its reader something.
+/// Returns as many options as a header has room for, each of a kind that costs its receiver time.
 pub(crate) fn bomb(random: &mut Random) -> Vec<u8> {
     let mut options = Vec::with_capacity(OPTIONS_LEN_MAX);
     let len = if random.chance(1, 2) { OPTIONS_LEN_MAX } else { random.below(400) as usize };
@@ -140,20 +141,20 @@ pub(crate) fn bomb(random: &mut Random) -> Vec<u8> {
                 options.extend([32 + random.below(4) as u8, 3 + len, random.below(12) as u8]);
                 options.extend((0..len).map(|_| random.below(8) as u8));
             }
-            // Mandatory and something unknown.
+            // Mandatory and an unknown option.
             4 => options.extend([1, 120, 2]),
             // Ack Vectors and Data Dropped of a quarter of all packets.
             5 => {
                 options.extend([38 + random.below(3) as u8, 255]);
                 options.extend([0xff; 253]);
             }
-            // Rates, intervals, times and cookies that cannot be.
+            // Impossible rates, intervals, times and cookies.
             6 => {
                 let kind = *random.pick(&[36, 37, 41, 42, 43, 44, 192, 193, 194]).expect("some");
                 options.extend([kind, 6, 0xff, 0xff, random.next_u32() as u8, 0]);
             }
             7 => options.extend([1, 1, 1, 1]),
-            // Anything at all, its length too.
+            // Random bytes, with a random length.
             _ => options.extend(random.next_u64().to_be_bytes()),
         }
     }

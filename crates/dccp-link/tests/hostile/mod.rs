@@ -1,6 +1,7 @@
-//! Hostile input over real sockets: forged Resets, Requests as fast as they go, option bombs and numbers
-//! out of the blue, all at once, against an endpoint that serves a connection. What may wait is bounded,
-//! nothing forged is delivered, and everything that is sent until it comes back does.
+//! Hostile input over real sockets: forged Resets, Requests as fast as possible, option bombs and
+//! random numbers, all at once, against an endpoint that serves a connection. Queues stay bounded,
+//! no forged data is delivered, and every datagram that is repeated until it comes back does come
+//! back.
 //!
 //! Figures of a run: `cargo run --release -p dccp-link --example hostile_input`.
 
@@ -22,7 +23,7 @@ const SCALE: Scale = Scale {
     clients: 150,
 };
 
-/// One siege at a time: two would mostly show how few processors there are.
+/// Returns a lock for one siege at a time: two would mostly measure the lack of processors.
 fn alone() -> MutexGuard<'static, ()> {
     static SIEGE: Mutex<()> = Mutex::new(());
     SIEGE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -53,13 +54,13 @@ fn a_connection_over_ip_outlives_all_attacks() {
     });
 }
 
-/// What is lost while nobody can read so fast is said again, at the pace of congestion control: that is
-/// what the patience is for.
+/// Datagrams that are lost while the server cannot read that fast are repeated, at the pace of
+/// congestion control; the patience is for that.
 #[test]
 fn a_connection_outlives_attacks_at_line_rate() {
     let _alone = alone();
     let outcome = siege(UDP, 2, Scale { pace: Pace::LineRate, ..SCALE });
     println!("at line rate\n{outcome}");
-    // A Request is answered with a cookie only while the table is full, whenever it is looked at.
+    // A Request is answered with a cookie only while the table is full.
     assert!(outcome.answers.cookies > 0, "the table was never full");
 }

@@ -1,5 +1,5 @@
-//! A station between client and server, inside of UDP. Whoever has its socket can send in the name of
-//! either end, without the right to forge addresses.
+//! Relay between client and server, inside of UDP. An attack that has its socket can send in the
+//! name of either end, without the right to forge addresses.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,12 +9,12 @@ use netio::{PollFd, RecvBatch, SendBatch, UdpOptions, UdpSocket, poll};
 
 use crate::common::V4;
 
-/// Room for any packet of the test.
+/// Bytes for any packet of the test.
 const SLOT_BYTES: usize = 2_048;
-/// The relay looks whether it is to end this often.
+/// Longest time until the relay notices its end.
 const LOOK_NS: u64 = 50_000_000;
 
-/// The station.
+/// The relay.
 pub(crate) struct Relay {
     pub(crate) socket: Arc<UdpSocket>,
     server: SocketAddr,
@@ -37,7 +37,7 @@ impl Relay {
         self.socket.local_address().unwrap().port()
     }
 
-    /// Whoever has sent something first.
+    /// Returns the address that sent the first packet.
     pub(crate) fn client(&self) -> Option<SocketAddr> {
         *self.client.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -67,7 +67,7 @@ impl Relay {
                 slot[..datagram.octets.len()].copy_from_slice(datagram.octets);
                 leaving.commit(datagram.octets.len(), to, None);
             }
-            // What the kernel does not take is lost, as on any network.
+            // A packet that the kernel refuses is lost, as on any network.
             leaving.flush(&*self.socket);
             leaving.discard();
         }

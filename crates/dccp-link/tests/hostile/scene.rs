@@ -1,4 +1,4 @@
-//! A server under attack, and a connection that goes on all the same.
+//! A server under attack, and a connection that must continue to work.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -14,60 +14,61 @@ use super::relay::Relay;
 use super::senders::{Permits, Victim, abuse, strike};
 use crate::common::{PATIENCE, PORT, V4, config, open, service};
 
-/// What the server takes upon itself: little, so that its bounds are met.
+/// Limits of the server: low, so that the test reaches them.
 const LIMITS: Limits = Limits { connections: 64, half_open: 16, resets_per_s: 1_024 };
-/// The port whose application talks to anybody.
+/// Port whose application accepts any client.
 const ABUSED: u16 = PORT + 1;
-/// Whoever has no answer after this time says it again.
+/// Time without an answer after which a sender repeats.
 const AGAIN: Duration = Duration::from_millis(100);
-/// Octets of a datagram of the connection.
+/// Bytes of a datagram of the connection.
 const DATAGRAM_BYTES: usize = 200;
-/// What the queues of one connection and its own packets come to at most.
+/// Most items in the queues of one connection, its own packets included.
 const QUEUED_MAX: usize = 300;
 
-/// How fast the attacks are.
+/// Speed of the attacks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// Each sends 64 packets for every datagram that went there and back, and the next datagram waits for
-    /// them: nothing is lost in a queue that is full, and everything is looked at.
+    /// 64 packets of each attack for every datagram that went there and back; the next datagram
+    /// waits for them. No packet is lost in a full queue, and the server processes all of them.
     WithTheFlow,
-    /// As fast as the kernel takes them: most of what is sent is lost where the server cannot read it as
-    /// fast, the connection's packets too.
+    /// As many packets as the kernel accepts: most are lost where the server cannot read them as
+    /// fast, the connection's packets, too.
     LineRate,
 }
 
-/// How much there is of everything.
+/// Size of a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Scale {
     pub(crate) pace: Pace,
-    /// A datagram that has not come back after so long never will.
+    /// Time after which a datagram that has not come back has failed.
     pub(crate) patience: Duration,
-    /// Datagrams there and back, before the attack and after it; during it as many as it lasts.
+    /// Datagrams there and back, before the attack and after it; during the attack as many as it
+    /// lasts.
     pub(crate) exchanges: u32,
     /// Packets of each attack.
     pub(crate) packets: u64,
-    /// Clients that connect in order to abuse it.
+    /// Clients that connect in order to abuse their connection.
     pub(crate) clients: u32,
 }
 
-/// What came of it.
+/// Result of a run.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Outcome {
-    /// Datagrams there and back, their time, and how often one was said again: before, during, after.
+    /// Datagrams there and back, their time, and count of repetitions: before, during, after.
     phases: [(u32, Duration, u32); 3],
     sent: [u64; 4],
-    /// Over all attacks.
+    /// Duration of all attacks together.
     attack: Duration,
     pub(crate) abusers: u32,
-    /// The most that the server ever held, at the end too.
+    /// Greatest occupancy of the server, its end included.
     pub(crate) most: Occupancy,
-    /// What it held at the end.
+    /// Occupancy of the server at the end.
     pub(crate) held: Occupancy,
     pub(crate) answers: Answers,
     rss_kib: [u64; 2],
 }
 
-/// Sends datagrams that come back, until each has.
+/// Sender that repeats each datagram until it comes back.
 struct Flow {
     connection: Connection,
     patience: Duration,
@@ -81,7 +82,7 @@ fn datagram(number: u32) -> Vec<u8> {
     octets
 }
 
-/// The number of a datagram that is whole.
+/// Returns the number of a datagram, and checks its content.
 fn number(octets: &[u8]) -> u32 {
     let number = u32::from_be_bytes(*octets.first_chunk().expect("a number in front"));
     assert_eq!(octets, datagram(number), "changed on the way, or not ours");
@@ -95,7 +96,7 @@ impl Flow {
         Self { connection, patience, next: 0, again: 0 }
     }
 
-    /// One datagram there and back.
+    /// Sends one datagram there and back.
     fn exchange(&mut self) {
         let until = Instant::now() + self.patience;
         let mut tries = 0;
@@ -118,7 +119,7 @@ impl Flow {
                         self.again += tries - 1;
                         return;
                     }
-                    // One that was said twice came back twice.
+                    // A repeated datagram may come back twice.
                     Ok(Some(octets)) => assert!(number(&octets) < self.next),
                     Ok(None) => panic!("the connection was closed"),
                     Err(LinkError::TimedOut(_)) => break,
@@ -128,7 +129,8 @@ impl Flow {
         }
     }
 
-    /// Goes on for `count` datagrams and until `is_over`; how many, how long and how often again.
+    /// Sends at least `count` datagrams, and until `is_over`. Returns their count, the time and the
+    /// repetitions.
     fn run(&mut self, count: u32, mut is_over: impl FnMut() -> bool) -> (u32, Duration, u32) {
         let (begun, first, again) = (Instant::now(), self.next, self.again);
         while self.next < first + count || !is_over() {
@@ -149,7 +151,7 @@ fn accept(listener: &Listener, stop: &AtomicBool, mut serve: impl FnMut(Connecti
     }
 }
 
-/// Sends back what comes, and knows all of it.
+/// Sends received datagrams back, and checks that each is known.
 fn echo(mut connection: Connection, stop: &AtomicBool) {
     connection.set_receive_timeout(Some(AGAIN));
     connection.set_send_timeout(Some(AGAIN));
@@ -157,7 +159,7 @@ fn echo(mut connection: Connection, stop: &AtomicBool) {
         match connection.receive() {
             Ok(Some(octets)) => {
                 number(&octets);
-                // If there is no room it is said again.
+                // Without room in the queue the client repeats it.
                 let _ = connection.send(&octets);
             }
             Err(LinkError::TimedOut(_)) => {}
@@ -167,7 +169,7 @@ fn echo(mut connection: Connection, stop: &AtomicBool) {
     }
 }
 
-/// Whoever abuses a connection of its own may say what it likes.
+/// Reads the datagrams of an abused connection, which may have any content of its own client.
 fn endure(mut connection: Connection) {
     connection.set_receive_timeout(Some(Duration::from_millis(5)));
     while let Ok(Some(octets)) = connection.receive() {
@@ -176,7 +178,7 @@ fn endure(mut connection: Connection) {
     connection.abort();
 }
 
-/// The most of each.
+/// Returns the greatest of each count.
 fn most(a: Occupancy, b: Occupancy) -> Occupancy {
     Occupancy {
         connections: a.connections.max(b.connections),
@@ -227,7 +229,7 @@ pub(crate) fn siege(kind: CarrierKind, ccid: u8, scale: Scale) -> Outcome {
         if let Some(relay) = &relay {
             scope.spawn(|| relay.run());
         }
-        // A test that fails must end too.
+        // A test that fails must end, too.
         let ending = Ending { stop: &stop, relay: relay.as_ref() };
         let client = open(kind, V4);
         let connection = client.connect(relayed, &config(ccid)).unwrap();
@@ -242,7 +244,7 @@ pub(crate) fn siege(kind: CarrierKind, ccid: u8, scale: Scale) -> Outcome {
     })
 }
 
-/// Ends the threads that serve.
+/// Guard that ends the serving threads when it is dropped.
 struct Ending<'a> {
     stop: &'a AtomicBool,
     relay: Option<&'a Relay>,
@@ -292,7 +294,7 @@ fn besiege(
         let mut strikes = None;
         outcome.phases[1] = flow.run(scale.exchanges, || {
             permits.give();
-            // Those who have not sent yet would send all the more at once, and fill a queue.
+            // Senders that have not sent yet would send more at once later, and fill a queue.
             while tasks.iter().zip(&sent).any(|(task, sent)| {
                 !task.is_finished() && permits.are_unused_by(sent.load(Ordering::Relaxed))
             }) {
@@ -317,8 +319,9 @@ fn besiege(
     outcome
 }
 
-/// A client that knows of nothing connects in the middle of it, and is served. It measures a long round
-/// trip, so what it loses now would be said again only after minutes: it talks when the flood is over.
+/// Runs a new client that connects in the middle of the attacks, and is served. It measures a long
+/// round trip, so its lost datagrams would be repeated only after minutes: it sends data when the
+/// flood is over.
 fn come_late(direct: Peer, victim: Victim<'_>, ccid: u8, sent: &[AtomicU64; 4], scale: Scale) {
     let wait_for = |count: u64| {
         while sent.iter().any(|sent| sent.load(Ordering::Relaxed) < count) {

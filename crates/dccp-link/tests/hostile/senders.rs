@@ -1,5 +1,5 @@
-//! Those who send the packets of [`super::forge`]: strangers in the name of others, and clients that make
-//! a connection to abuse it.
+//! Senders of the packets of [`super::forge`]: attackers in the name of others, and clients that
+//! make a connection to abuse it.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -25,17 +25,17 @@ const SOCKETS: usize = 8;
 /// The connection under attack.
 #[derive(Clone, Copy)]
 pub(crate) struct Victim<'a> {
-    /// As its client has it.
+    /// Key of the connection, as its client has it.
     pub(crate) key: Key,
-    /// The server, inside of UDP.
+    /// Address of the server, inside of UDP.
     pub(crate) server: SocketAddr,
-    /// Through which its packets go, if inside of UDP.
+    /// Relay of its packets, if inside of UDP.
     pub(crate) relay: Option<&'a Relay>,
 }
 
-/// Where forged packets leave.
+/// Socket from which forged packets leave.
 enum Muzzle {
-    /// The very socket that the connection's packets leave.
+    /// Socket of the relay, from which the connection's packets leave, too.
     Relay(Arc<netio::UdpSocket>),
     Udp(netio::UdpSocket),
     Raw(RawSocket),
@@ -72,7 +72,7 @@ impl Muzzle {
     }
 }
 
-/// How many system calls' worth of packets each attack may have sent.
+/// Count of system calls with packets that each attack may make.
 pub(crate) struct Permits(AtomicU64);
 
 impl Permits {
@@ -83,12 +83,12 @@ impl Permits {
         }))
     }
 
-    /// One more.
+    /// Adds one permit.
     pub(crate) fn give(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The attacks end when the value goes, also with a test that failed.
+    /// Returns a guard that ends the limit when it is dropped, also after a failed test.
     pub(crate) const fn end(&self) -> impl Drop {
         struct End<'a>(&'a AtomicU64);
         impl Drop for End<'_> {
@@ -99,7 +99,7 @@ impl Permits {
         End(&self.0)
     }
 
-    /// Whether somebody who has sent so many packets may send more already.
+    /// Returns true if an attack that has sent `sent` packets may send more.
     pub(crate) fn are_unused_by(&self, sent: u64) -> bool {
         let permits = self.0.load(Ordering::Relaxed);
         permits < FREE && sent < permits * SLOTS as u64
@@ -112,10 +112,10 @@ impl Permits {
     }
 }
 
-/// More than anybody needs.
+/// Permits without a limit.
 const FREE: u64 = 1 << 60;
 
-/// Sends `packets` packets of an attack as fast as the kernel takes them and the permits allow.
+/// Sends `packets` packets of an attack as fast as the kernel accepts them and the permits allow.
 pub(crate) fn strike(
     attack: Attack,
     victim: Victim<'_>,
@@ -144,7 +144,7 @@ pub(crate) fn strike(
     }
 }
 
-/// In whose name a packet goes, and where.
+/// Returns the forged names of a packet, its destination, and its source.
 fn aim(
     attack: Attack,
     victim: Victim<'_>,
@@ -152,7 +152,7 @@ fn aim(
 ) -> (Names, SocketAddr, Option<Source>) {
     let Victim { key, server, relay } = victim;
     if attack == Attack::Requests {
-        // Over IP from any address of loopback too.
+        // Over IP the source is any address of loopback.
         let source = Ipv4Addr::from(0x7f00_0000 | random.next_u32() >> 8 | 2).into();
         let destination_port = if random.chance(1, 16) { PORT + 7 } else { PORT };
         let source_port = random.next_u32() as u16;
@@ -176,11 +176,11 @@ fn aim(
     (Names { addresses, source_port, destination_port }, to, None)
 }
 
-/// A client of its own hand that has no answer after this time asks again.
+/// Time without an answer after which a client written for this test repeats its Request.
 const ANSWER: Duration = Duration::from_millis(100);
 
-/// Connects again and again inside of UDP to `port`, each time to send what is valid by its numbers and
-/// nonsense otherwise; how many connections there were. A client has `patience` to be let in.
+/// Connects repeatedly inside of UDP to `port`, each time to send packets with valid numbers and
+/// random content. Returns the count of connections. A client has `patience` to connect.
 pub(crate) fn abuse(server: SocketAddr, port: u16, clients: u32, patience: Duration) -> u32 {
     let mut random = Random::from_seed(0xabe5e);
     let socket = UdpSocket::bind((V4, 0)).unwrap();
@@ -211,11 +211,11 @@ fn abuse_once(socket: &UdpSocket, names: &Names, random: &mut Random, patience: 
         };
         sequence += 1;
         let len = names.write(header, options, FORGED, &mut buffer);
-        // A full queue is none of our concern.
+        // A full queue may lose the packet.
         let _ = socket.send(&buffer[..len]);
     };
     send(PacketType::Ack, &cookie);
-    // A third of them are polite, and gone at once.
+    // A third of the clients reset the connection at once.
     let bombs = if random.chance(1, 3) { 0 } else { 30 };
     for _ in 0..bombs {
         let packet_type = *random.pick(&PacketType::ALL[2..]).expect("some");
@@ -223,15 +223,15 @@ fn abuse_once(socket: &UdpSocket, names: &Names, random: &mut Random, patience: 
             send(packet_type, &bomb(random));
         }
     }
-    // Of the others some leave without a word.
+    // Some of the others leave without a Reset.
     if bombs == 0 || random.chance(1, 2) {
         send(PacketType::Reset, &[]);
     }
     true
 }
 
-/// Asks for a connection, from number `sequence` on, until there is a Response: on a busy machine one may
-/// be late, and what finds a queue or the server full is lost.
+/// Sends Requests, from number `sequence` on, until there is a Response: on a busy machine one may
+/// be late, and a Request is lost if a queue or the server is full.
 fn request(
     socket: &UdpSocket,
     names: &Names,
@@ -246,7 +246,7 @@ fn request(
             Header { service_code: Some(service()), ..Header::new(PacketType::Request, number) };
         *sequence += 1;
         let len = names.write(header, &[], &[], &mut buffer);
-        // A full queue has lost it.
+        // A full queue may lose the packet.
         let _ = socket.send(&buffer[..len]);
         let answer = response(socket, names);
         if answer.is_some() {
@@ -256,10 +256,10 @@ fn request(
     None
 }
 
-/// The number of the Response, and its Init Cookie as an option to give back.
+/// Returns the number of the Response, and its Init Cookie as an option to return.
 fn response(socket: &UdpSocket, names: &Names) -> Option<(u64, Vec<u8>)> {
     let mut buffer = [0; 2_000];
-    // What answers earlier clients is passed over.
+    // Answers to earlier clients are skipped.
     for _ in 0..1_000 {
         let len = socket.recv(&mut buffer).ok()?;
         let Ok(packet) = Packet::parse(&buffer[..len], Integrity::Carrier) else { continue };
@@ -280,7 +280,7 @@ fn response(socket: &UdpSocket, names: &Names) -> Option<(u64, Vec<u8>)> {
     None
 }
 
-/// An address that is not said here.
+/// Returns an address with its port.
 pub(crate) const fn at(address: IpAddr, port: u16) -> SocketAddr {
     SocketAddr::new(address, port)
 }

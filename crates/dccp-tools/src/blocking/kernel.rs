@@ -14,17 +14,17 @@ use crate::ToolError;
 use crate::kernel;
 use crate::options::LinkArgs;
 
-/// Time after which a full send queue is tried again; `poll(2)` does not know when there is room.
+/// Time after which a full send queue is tried again; `poll(2)` does not report free room in it.
 const RETRY: Duration = Duration::from_millis(1);
-/// Octets of the longest datagram that IP carries.
+/// Bytes of the longest datagram that IP carries.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
 
-/// The connection.
+/// A connection over a DCCP socket of the kernel.
 pub(super) struct KernelEnd {
-    /// `None` once it is closed.
+    /// Socket of the connection; `None` once it is closed.
     socket: Option<DccpSocket>,
     remote: SocketAddr,
-    /// Where the kernel writes a datagram.
+    /// Memory into which the kernel writes a datagram.
     received: RefCell<Vec<u8>>,
 }
 
@@ -60,7 +60,8 @@ impl KernelEnd {
         }
     }
 
-    /// Waits for one connection and takes no more; `say` gets a sentence when it waits.
+    /// Waits for one connection and accepts no more; calls `say` with a sentence when it begins to
+    /// wait.
     pub(super) fn accept(
         link: &LinkArgs,
         signals: &Signals,
@@ -94,28 +95,29 @@ impl KernelEnd {
         self.socket.as_ref().expect("it stays until it is closed")
     }
 
-    /// The address of the other end.
+    /// Returns the address of the other end.
     pub(super) const fn remote(&self) -> SocketAddr {
         self.remote
     }
 
-    /// Packets that were dropped because the receive buffer was full.
+    /// Returns the count of packets that were dropped because the receive buffer was full.
     pub(super) fn unread_drops(&self) -> u64 {
         self.socket().drops().map_or(0, u64::from)
     }
 
-    /// Octets of data that a datagram may have.
+    /// Returns the most bytes of data that a datagram may have.
     pub(super) fn packet_bytes_max(&self) -> Result<usize, LinkError> {
         kernel::packet_bytes_max(self.socket()).map_err(failed)
     }
 
-    /// Congestion control of the data sent and received.
+    /// Returns the congestion control of the data sent and received.
     pub(super) fn ccids(&self) -> Result<(u8, u8), LinkError> {
         let socket = self.socket();
         Ok((socket.tx_ccid().map_err(failed)?, socket.rx_ccid().map_err(failed)?))
     }
 
-    /// Sends a datagram, or waits a little for room: [`LinkError::TimedOut`].
+    /// Sends a datagram. When the queue is full it waits a little and returns
+    /// [`LinkError::TimedOut`].
     pub(super) fn send(&self, datagram: &[u8], signals: &Signals) -> Result<(), LinkError> {
         match self.socket().send(datagram) {
             Ok(()) => Ok(()),
@@ -127,7 +129,8 @@ impl KernelEnd {
         }
     }
 
-    /// Takes the next datagram into `buffer`, or waits for one: [`LinkError::TimedOut`]. False at the end.
+    /// Receives the next datagram into `buffer`. When there is none it waits and returns
+    /// [`LinkError::TimedOut`]. Returns false at the end.
     pub(super) fn receive(
         &self,
         buffer: &mut Vec<u8>,
@@ -149,10 +152,10 @@ impl KernelEnd {
         }
     }
 
-    /// Sends what waits in the queue, unless a signal comes before, and closes. The kernel waits for the
-    /// other end.
+    /// Sends the datagrams in the queue, unless a signal comes before, and closes. The kernel waits
+    /// for the other end.
     pub(super) fn close(&mut self, signals: &Signals) -> Result<Waited<()>, ToolError> {
-        // A close gives up what CCID 2 cannot send at that moment, whatever SO_LINGER says.
+        // A close discards the data that CCID 2 cannot send at that moment, with any SO_LINGER.
         let deadline = Instant::now() + CLOSING;
         while self.socket().queued_bytes().map_err(failed)? > 0 {
             if is_stopped(signals) {
@@ -185,7 +188,7 @@ fn failed(cause: std::io::Error) -> LinkError {
     LinkError::Net(NetError::new("use", "a DCCP socket of the kernel", cause))
 }
 
-/// Waits for a socket, a signal or `time`; returns whether the socket is ready.
+/// Waits for a socket, a signal or `time`. Returns true if the socket is ready.
 fn wait(socket: PollFd<'_>, signals: &Signals, time: Duration) -> Result<bool, LinkError> {
     let mut files = [socket, PollFd::readable(signals)];
     netio::poll(&mut files, Some(time.as_nanos() as u64)).map_err(failed)?;

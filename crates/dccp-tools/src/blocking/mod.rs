@@ -1,5 +1,5 @@
-//! One connection of a simple command, calls that wait, and signals that end them: SIGINT and SIGTERM are
-//! looked at before each call and while it waits, whether data flows or not.
+//! One connection of a simple command: blocking calls, and signals that end them. Each call checks
+//! for SIGINT and SIGTERM before it begins and while it waits, with or without data.
 
 mod kernel;
 mod own;
@@ -18,15 +18,15 @@ use crate::options::{CarrierArg, LinkArgs};
 use kernel::KernelEnd;
 use own::OwnEnd;
 
-/// A signal is noticed after this time.
+/// Longest time until a call notices a signal.
 const LOOK: Duration = Duration::from_millis(200);
-/// How long the other end may take to answer a Close. Linux answers when its application has read what came
-/// before.
+/// Time that the other end has to answer a Close. Linux answers after its application has read the
+/// data that came before.
 const CLOSING: Duration = Duration::from_secs(60);
 /// Datagrams that wait for a reader, so that a pipe may be slow for a while.
 const RECEIVE_QUEUE_LEN: usize = 4_096;
 
-/// Octets that a pipe which can be written takes without waiting (`PIPE_BUF`, pipe(7)).
+/// Bytes that a writable pipe accepts without waiting (`PIPE_BUF`, pipe(7)).
 const PIPE_BYTES: usize = 4_096;
 
 /// One connection of a command.
@@ -41,10 +41,10 @@ enum End {
     Kernel(KernelEnd),
 }
 
-/// What a call that waits came to.
+/// Result of a call that waits.
 pub(crate) enum Waited<T> {
     Done(T),
-    /// A signal asked to stop.
+    /// Call that a signal ended.
     Interrupted,
 }
 
@@ -62,14 +62,15 @@ fn install() -> Result<Signals, ToolError> {
         .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))
 }
 
-/// Returns whether a signal asked to stop.
+/// Returns true if a signal requested a stop.
 fn is_stopped(signals: &Signals) -> bool {
     signals.stop().load(Ordering::Acquire)
 }
 
-/// Waits until a file is ready, a signal has come or some time has passed; true when it is ready.
+/// Waits until a file is ready, a signal has come or [`LOOK`] has passed. Returns true if the file
+/// is ready.
 fn wait_for_file(signals: &Signals, file: PollFd<'_>) -> Result<bool, ToolError> {
-    // A signal between the look and the wait leaves its mark in the descriptor.
+    // A signal between the check and the wait makes the descriptor readable.
     signals.drain();
     if is_stopped(signals) {
         return Ok(false);
@@ -92,7 +93,8 @@ impl Single {
         Ok(end.map(|end| Self { end, signals }))
     }
 
-    /// Waits for one connection and takes no more; `say` gets a sentence when it waits.
+    /// Waits for one connection and accepts no more; calls `say` with a sentence when it begins to
+    /// wait.
     pub(crate) fn accept(
         link: &LinkArgs,
         say: impl FnOnce(&str),
@@ -105,7 +107,7 @@ impl Single {
         Ok(end.map(|end| Self { end, signals }))
     }
 
-    /// Octets of data that a datagram may have.
+    /// Returns the most bytes of data that a datagram may have.
     pub(crate) fn packet_bytes_max(&self) -> Result<usize, ToolError> {
         match &self.end {
             End::Own(end) => Ok(end.connection().packet_bytes_max()),
@@ -113,7 +115,7 @@ impl Single {
         }
     }
 
-    /// Congestion control of the data sent and received.
+    /// Returns the congestion control of the data sent and received.
     pub(crate) fn ccids(&self) -> Result<(u8, u8), ToolError> {
         match &self.end {
             End::Own(end) => Ok(end.connection().ccids()),
@@ -121,7 +123,8 @@ impl Single {
         }
     }
 
-    /// Returns figures of congestion control of the data sent; `None` over the kernel's sockets.
+    /// Returns the figures of congestion control for the data sent; `None` over the kernel's
+    /// sockets.
     pub(crate) fn sender_figures(&self) -> Option<SenderFigures> {
         match &self.end {
             End::Own(end) => end.connection().sender_figures(),
@@ -129,7 +132,8 @@ impl Single {
         }
     }
 
-    /// Datagrams that came and were dropped, since this end has not read those before them in time.
+    /// Returns the count of datagrams that were dropped because this end had not read earlier ones
+    /// in time.
     pub(crate) fn unread_drops(&self) -> u64 {
         match &self.end {
             End::Own(end) => end.connection().unread_drops(),
@@ -137,7 +141,7 @@ impl Single {
         }
     }
 
-    /// The address of the other end.
+    /// Returns the address of the other end.
     pub(crate) fn remote(&self) -> String {
         match &self.end {
             End::Own(end) => end.connection().key().remote.to_string(),
@@ -145,7 +149,7 @@ impl Single {
         }
     }
 
-    /// Reads from `file` when there is something to read; 0 at its end.
+    /// Reads from `file` once it is readable. Returns 0 at its end.
     pub(crate) fn read(
         &self,
         file: &mut File,
@@ -167,7 +171,7 @@ impl Single {
         }
     }
 
-    /// Writes all of `data` to `file`, as fast as it takes it.
+    /// Writes all of `data` to `file`, as fast as it accepts it.
     pub(crate) fn write(&self, file: &mut File, data: &[u8]) -> Result<Waited<()>, ToolError> {
         let mut rest = data;
         while !rest.is_empty() {
@@ -205,7 +209,7 @@ impl Single {
         }
     }
 
-    /// Takes the next datagram in the place of what is in `buffer`; false at the end.
+    /// Receives the next datagram into `buffer`, in place of its content. Returns false at the end.
     pub(crate) fn receive(&self, buffer: &mut Vec<u8>) -> Result<Waited<bool>, ToolError> {
         loop {
             self.observe();
@@ -224,7 +228,7 @@ impl Single {
         }
     }
 
-    /// Prints what the connection has done.
+    /// Prints the connection's changes.
     fn observe(&self) {
         if let End::Own(end) = &self.end {
             end.observe();
@@ -235,8 +239,8 @@ impl Single {
         is_stopped(&self.signals)
     }
 
-    /// Closes, and waits for the other end. When a signal comes first, or came before, the connection
-    /// is reset.
+    /// Closes, and waits for the other end. When a signal comes first, or came before, the
+    /// connection is reset.
     pub(crate) fn close(mut self) -> Result<Waited<()>, ToolError> {
         self.observe();
         if self.is_interrupted() {
@@ -250,7 +254,7 @@ impl Single {
 }
 
 impl Drop for Single {
-    /// After a signal nothing waits for the other end: it gets a Reset.
+    /// Resets the connection after a signal, without waiting for the other end.
     fn drop(&mut self) {
         if self.is_interrupted() {
             match &mut self.end {

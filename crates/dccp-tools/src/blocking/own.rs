@@ -1,4 +1,4 @@
-//! A connection of the own stack, with the thread that moves its packets.
+//! A connection of Godwit's own stack, with the thread that moves its packets.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -12,11 +12,11 @@ use crate::ToolError;
 use crate::debug::Observer;
 use crate::options::LinkArgs;
 
-/// The connection, and what it stands on.
+/// A connection, with the endpoint that it belongs to.
 pub(super) struct OwnEnd {
-    /// `None` once it is closed.
+    /// Connection; `None` once it is closed.
     connection: Option<Connection>,
-    /// `None` once it is gone.
+    /// Endpoint of the connection; `None` once it is gone.
     endpoint: Option<Endpoint>,
     observer: RefCell<Option<Observer>>,
 }
@@ -56,7 +56,8 @@ impl OwnEnd {
         Ok(Waited::Done(Self::new(connecting.into_connection(), endpoint, observer)))
     }
 
-    /// Waits for one connection and takes no more; `say` gets a sentence when it waits.
+    /// Waits for one connection and accepts no more; calls `say` with a sentence when it begins to
+    /// wait.
     pub(super) fn accept(
         link: &LinkArgs,
         signals: &Signals,
@@ -93,12 +94,12 @@ impl OwnEnd {
         end
     }
 
-    /// The connection.
+    /// Returns the connection.
     pub(super) fn connection(&self) -> &Connection {
         self.connection.as_ref().expect("it stays until close() takes it")
     }
 
-    /// Prints what the connection has done.
+    /// Prints the connection's changes.
     pub(super) fn observe(&self) {
         if let Some(observer) = &mut *self.observer.borrow_mut() {
             let (now_ns, key) = (Clock::mono_ns(), self.connection().key());
@@ -126,7 +127,7 @@ impl OwnEnd {
         Err(ToolError::Failed(format!("the other end has not closed within {seconds} s")))
     }
 
-    /// Resets the connection and waits for nobody.
+    /// Resets the connection, without waiting for the other end.
     pub(super) fn abort(&mut self) {
         if let Some(endpoint) = self.endpoint.take() {
             endpoint.abort();

@@ -1,4 +1,4 @@
-//! Packets of the target as the suite keeps them, and packets in words.
+//! Packets of the target as the suite keeps them, and descriptions of packets for people.
 
 use std::fmt;
 
@@ -7,16 +7,16 @@ use dccp::header::{Header, Integrity, Packet, PacketType};
 use dccp::option::{DccpOption, FeatureOption, Options, RawOption};
 use dccp::sequence::SequenceNumber;
 
-/// Octets of options that are shown.
+/// Most bytes of a packet that a description shows.
 const SHOWN_MAX: usize = 64;
 
 /// A packet that came from the target.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
-    /// The socket that it came to.
+    /// Index of the socket that received the packet.
     pub(super) door: usize,
     pub(super) octets: Vec<u8>,
-    /// The ECN bits of its IP header, where the socket shows them.
+    /// ECN bits of its IP header, if the socket provides them.
     pub(super) ecn: Option<u8>,
     pub(super) header: Header,
     pub(super) options: Vec<u8>,
@@ -39,12 +39,12 @@ impl Answer {
         self.header.packet_type == packet_type
     }
 
-    /// Whether it is a packet of this type that acknowledges `number`.
+    /// Returns true if the packet has this type and acknowledges `number`.
     pub(super) fn acknowledges(&self, packet_type: PacketType, number: u64) -> bool {
         self.is(packet_type) && self.header.acknowledgement == Some(number)
     }
 
-    /// Whether it acknowledges `number` or a later one.
+    /// Returns true if the packet acknowledges `number` or a later one.
     pub(super) fn reaches(&self, number: u64) -> bool {
         let acknowledgement = self.header.acknowledgement.map(SequenceNumber::new);
         acknowledgement.is_some_and(|reached| !SequenceNumber::new(number).is_after(reached))
@@ -54,7 +54,7 @@ impl Answer {
         SequenceNumber::new(self.header.sequence)
     }
 
-    /// Whether the application's data is in it.
+    /// Returns true if the packet can carry the application's data: Data or DataAck.
     pub(super) fn has_data(&self) -> bool {
         matches!(self.header.packet_type, PacketType::Data | PacketType::DataAck)
     }
@@ -67,12 +67,12 @@ impl Answer {
         Options::new(&self.options)
     }
 
-    /// The value of the first option of this number.
+    /// Returns the value of the first option with this number.
     pub(super) fn option(&self, number: u8) -> Option<&[u8]> {
         self.raw_options().find(|raw| raw.number == number).map(|raw| raw.value)
     }
 
-    /// The values of feature options of this kind and feature.
+    /// Returns the values of feature options of this kind and feature.
     pub(super) fn features(&self, kind: FeatureOption, feature: u8) -> Vec<Vec<u8>> {
         let values = self.raw_options().filter_map(|raw| match raw.option {
             DccpOption::Feature { kind: k, feature: f, value } if (k, f) == (kind, feature) => {
@@ -83,7 +83,7 @@ impl Answer {
         values.collect()
     }
 
-    /// The Changes in it: kind, feature and value.
+    /// Returns the Changes of the packet: kind, feature and value.
     pub(super) fn changes(&self) -> Vec<(FeatureOption, u8, Vec<u8>)> {
         let changes = self.raw_options().filter_map(|raw| match raw.option {
             DccpOption::Feature { kind, feature, value } if kind.is_change() => {
@@ -94,13 +94,14 @@ impl Answer {
         changes.collect()
     }
 
-    /// Whether it has an Ack Vector.
+    /// Returns true if the packet has an Ack Vector.
     pub(super) fn has_vector(&self) -> bool {
         let is_vector = |raw: RawOption<'_>| matches!(raw.option, DccpOption::AckVector { .. });
         self.raw_options().any(is_vector)
     }
 
-    /// What its Ack Vectors say of packet `number`, of a sender that began with `first`.
+    /// Returns the state of packet `number` in its Ack Vectors, for a sender that began with
+    /// `first`.
     pub(super) fn state_of(&self, number: u64, first: SequenceNumber) -> Option<PacketState> {
         let acknowledgement = SequenceNumber::new(self.header.acknowledgement?);
         let number = SequenceNumber::new(number);
@@ -117,7 +118,7 @@ impl fmt::Display for Answer {
     }
 }
 
-/// A packet in words; octets that are no packet, as such.
+/// Describes a packet in words; bytes that are no packet, in hexadecimal.
 pub(super) fn describe(octets: &[u8]) -> String {
     let Ok(packet) = Packet::parse(octets, Integrity::Carrier) else {
         return format!("{} octets: {}", octets.len(), hexadecimal(octets));
@@ -148,7 +149,7 @@ pub(super) fn describe(octets: &[u8]) -> String {
     text
 }
 
-/// Answers in words, one after the other.
+/// Describes answers in words, one after the other.
 pub(super) fn listed(answers: &[Answer]) -> String {
     let words: Vec<_> = answers.iter().map(Answer::to_string).collect();
     if words.is_empty() { "nothing".to_owned() } else { words.join("; ") }

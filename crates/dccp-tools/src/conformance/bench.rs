@@ -1,4 +1,4 @@
-//! What all cases share: the wire, the numbers, and what is known of the target.
+//! State that all cases share: the wire, the numbers, and facts about the target.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::time::{Duration, Instant};
@@ -14,22 +14,22 @@ use super::verdict::{Line, Stop};
 use super::wire::{Target, Wire};
 use crate::options::CarrierName;
 
-/// Asks a target of ours to close the connection.
+/// Datagram that makes Godwit's responder close the connection.
 pub(super) const CLOSE_COMMAND: &[u8] = b"godwit:close";
-/// Asks a target of ours to connect to the UDP and the DCCP port that follow.
+/// Datagram that makes Godwit's responder connect to the UDP and the DCCP port that follow.
 pub(super) const CONNECT_COMMAND: &[u8] = b"godwit:connect ";
 
-/// An answer may take this many times the longest time of any Sync's.
+/// Longest time for an answer, as a multiple of the longest time of any Sync's answer.
 const SLOWEST_TIMES: u32 = 8;
 
-/// Where cases are run.
+/// State that all cases share.
 pub(super) struct Bench {
     wire: RefCell<Wire>,
     random: RefCell<Random>,
     pub(super) service_code: ServiceCode,
-    /// How long an answer may take at least.
+    /// Least time to wait for an answer.
     patience: Duration,
-    /// The longest time in which the target has answered a Sync.
+    /// Longest time in which the target has answered a Sync.
     slowest: Cell<Duration>,
     is_echoing: Cell<Option<bool>>,
 }
@@ -50,7 +50,8 @@ impl Bench {
         })
     }
 
-    /// How long an answer may take: longer where the target or the path to it has been slow.
+    /// Returns the time to wait for an answer: longer if the target or the path to it has been
+    /// slow.
     pub(super) fn patience(&self) -> Duration {
         self.patience.max(self.slowest.get() * SLOWEST_TIMES)
     }
@@ -72,7 +73,8 @@ impl Bench {
         self.target().carrier == CarrierName::Udp
     }
 
-    /// Whether packets for the suite reach the target's DCCP as well: over IP a host has one.
+    /// Returns true if packets for the suite reach the target's DCCP as well: over IP a host has
+    /// one.
     pub(super) fn shares_host_with_target(&self) -> bool {
         let wire = self.wire();
         wire.target.carrier == CarrierName::Raw && wire.local == wire.target.address
@@ -111,12 +113,12 @@ impl Bench {
         self.wire().take_log()
     }
 
-    /// A first number that is far from where the circle closes.
+    /// Returns a first number far from the end of the circle.
     pub(super) fn first_number(&self) -> SequenceNumber {
         SequenceNumber::new((1 << 40) + self.random.borrow_mut().below(1 << 46))
     }
 
-    /// Stops a case that needs to see what the target's application gets.
+    /// Stops a case that needs an echo of the data that the target's application gets.
     pub(super) fn needs_echo(&self) -> Result<(), Stop> {
         let is_echoing = match self.is_echoing.get() {
             Some(known) => known,
@@ -140,7 +142,8 @@ impl Bench {
         }
     }
 
-    /// Has the target's application close the connection; the packet that it closes with.
+    /// Makes the target's application close the connection. Returns the packet with which it
+    /// closes.
     pub(super) fn close_from_target(&self, peer: &mut Peer<'_>) -> Result<Answer, Stop> {
         self.needs_echo()?;
         peer.send_data(CLOSE_COMMAND);

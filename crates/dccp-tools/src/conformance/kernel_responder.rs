@@ -1,4 +1,4 @@
-//! The target of the suite over the kernel's own DCCP: what is judged then is the kernel.
+//! Target of the suite over the kernel's own DCCP: the suite then tests the kernel.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -13,14 +13,14 @@ use crate::ToolError;
 use crate::kernel;
 use crate::options::LinkArgs;
 
-/// A request to stop is noticed after this time.
+/// Longest time until the responder notices a request to stop.
 const LOOK_NS: u64 = 100_000_000;
-/// Connections at a time; the tester has one or two.
+/// Most connections at a time; the tester has one or two.
 const CONNECTIONS_MAX: usize = 1_024;
-/// Octets of the longest datagram that IP carries.
+/// Bytes of the longest datagram that IP carries.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
 
-/// A listener that the suite can be pointed at.
+/// A listener over the kernel's DCCP for the suite to test.
 pub(super) struct KernelResponder {
     listener: DccpSocket,
     options: DccpOptions,
@@ -58,7 +58,7 @@ impl KernelResponder {
             let (buffer, options) = (&mut self.buffer, &self.options);
             self.connections.retain_mut(|answering| answering.answer(buffer, &mut connect));
             for remote in connect {
-                // Without a route there is nobody to tell.
+                // Without a route, no error can reach the tester.
                 if let Ok(socket) = DccpSocket::connect(remote, options) {
                     self.connections.push(Answering { socket, remote });
                 }
@@ -71,7 +71,7 @@ impl KernelResponder {
         while self.connections.len() < CONNECTIONS_MAX {
             match self.listener.accept() {
                 Ok((socket, remote)) => self.connections.push(Answering { socket, remote }),
-                // None waits, or it ended before it was taken: the next wait knows.
+                // None waits, or it ended before it was accepted: the next wait shows which.
                 Err(_) => return,
             }
         }
@@ -79,8 +79,8 @@ impl KernelResponder {
 }
 
 impl Answering {
-    /// Sends back what came; false when the connection is over. Where the tester wants a connection is
-    /// added to `connect`.
+    /// Sends received datagrams back. Returns false when the connection is over. Adds addresses to
+    /// `connect` that the tester wants connections to.
     fn answer(&mut self, buffer: &mut [u8], connect: &mut Vec<SocketAddr>) -> bool {
         loop {
             let len = match self.socket.receive(buffer) {
@@ -96,13 +96,14 @@ impl Answering {
             }
             match datagram.strip_prefix(CONNECT_COMMAND) {
                 Some(ports) => connect.extend(self.place(ports)),
-                // An echo that finds the queue full is lost, as on the network.
+                // An echo that does not fit into the queue is lost, as on the network.
                 None => drop(self.socket.send(datagram)),
             }
         }
     }
 
-    /// Where the tester wants a connection: at its own address. The UDP port is of another carrier.
+    /// Returns the address to which the tester wants a connection: its own. The UDP port is for
+    /// another carrier.
     fn place(&self, ports: &[u8]) -> Option<SocketAddr> {
         let port = std::str::from_utf8(ports).ok()?.split(' ').nth(1)?.parse().ok()?;
         let mut place = self.remote;

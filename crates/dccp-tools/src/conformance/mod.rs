@@ -1,10 +1,11 @@
-//! `godwit dccp conformance`: packets made by hand for an implementation of DCCP, and its answers judged.
+//! `godwit dccp conformance`: sends hand-made packets to an implementation of DCCP, and judges its
+//! answers.
 //!
-//! `cases` are the questions, each a function over `peer`, which plays the other end of a connection, and
-//! `bench`, which all share; `wire` moves octets, `answer` keeps what came, `verdict` says what it meant,
-//! `report` shows it. `responder` is a target of ours.
+//! `cases` has the tests, each a function over `peer`, which is the other end of a connection, and
+//! `bench`, the state that all share. `wire` sends and receives bytes, `answer` keeps received
+//! packets, `verdict` has the results, `report` prints them. `responder` is Godwit's target.
 //!
-//! To have read: RFC 4340 §5 to §8 and §11, RFC 6773.
+//! Background: RFC 4340 §5 to §8 and §11, RFC 6773.
 
 mod answer;
 mod bench;
@@ -73,16 +74,16 @@ pub struct Args {
     /// With --listen: keep no state of a client until its Init Cookie comes back
     #[arg(long)]
     init_cookies: bool,
-    // Last, since its heading is that of all that follows.
+    // Last, because its heading holds for all flags after it.
     #[command(flatten)]
     link: LinkArgs,
 }
 
-/// Does what the flags ask for.
+/// Runs the command.
 ///
 /// # Errors
 ///
-/// What made it impossible.
+/// Returns the error that made it impossible.
 pub fn run(args: &Args) -> Result<Ending, ToolError> {
     if args.listen {
         return listen(args);
@@ -116,7 +117,7 @@ pub fn run(args: &Args) -> Result<Ending, ToolError> {
     Ok(if has_failed { Ending::FellShort } else { Ending::Done })
 }
 
-/// The suite makes each packet itself: it has no connection that could be set.
+/// Refuses settings of connections: the suite makes each packet itself and has no connection.
 fn refuse_settings(link: &LinkArgs) -> Result<(), ToolError> {
     let given = [
         (link.ccid.is_some(), "--ccid"),
@@ -187,7 +188,7 @@ fn listen_by_kernel(args: &Args) -> Result<Ending, ToolError> {
     Ok(Ending::Interrupted)
 }
 
-/// What the flags say, and for the rest what suits the suite.
+/// Returns the configuration of the flags, with the defaults of the suite.
 fn responder_config(link: &LinkArgs) -> Result<Config, ToolError> {
     let suiting = Responder::config(link.service_code);
     let mut config = link.config()?;
@@ -201,7 +202,7 @@ fn responder_config(link: &LinkArgs) -> Result<Config, ToolError> {
     Ok(config)
 }
 
-/// The cases of these names or groups; all of them when none is named.
+/// Returns the cases of these names or groups; all of them when `only` is empty.
 fn choose(only: &[String]) -> Result<Vec<&'static Case>, ToolError> {
     let is_named = |case: &Case, name: &String| {
         let name = name.to_uppercase();
@@ -214,20 +215,20 @@ fn choose(only: &[String]) -> Result<Vec<&'static Case>, ToolError> {
     Ok(cases::all().filter(is_chosen).collect())
 }
 
-/// A case as it is listed.
+/// A case in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Its name, as `HDR-01`.
+    /// Name of the case, such as `HDR-01`.
     pub name: &'static str,
-    /// The section that it is about; of RFC 4340 unless it names another.
+    /// Section of the requirement; of RFC 4340 unless it names another RFC.
     pub section: &'static str,
-    /// What is expected of the target.
+    /// Requirement of the RFC.
     pub requirement: &'static str,
-    /// Why packets cannot ask it, if they cannot.
+    /// Reason why packets cannot test the case, if they cannot.
     pub inside: Option<&'static str>,
 }
 
-/// All cases, in order.
+/// Returns all cases, in order.
 pub fn catalog() -> impl Iterator<Item = Listed> {
     cases::all().map(|case| {
         let Case { name, section, requirement, .. } = *case;
@@ -239,12 +240,12 @@ pub fn catalog() -> impl Iterator<Item = Listed> {
     })
 }
 
-/// Runs the cases of these names or groups, or all, and tells `show` of each.
+/// Runs the cases of these names or groups, or all, and calls `show` with each outcome.
 ///
 /// # Errors
 ///
-/// When there is no such case, nobody answers at the target, the target has the suite's own address over
-/// IP, or the own host does not play along.
+/// Fails when there is no such case, the target does not answer, the target has the suite's own
+/// address over IP, or the suite's host has an error.
 pub fn judge(
     target: Target,
     service_code: ServiceCode,

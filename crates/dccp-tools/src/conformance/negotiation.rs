@@ -1,4 +1,4 @@
-//! Features between the suite and the target: Changes, Confirms, and how a case asks for a value.
+//! Features between the suite and the target: Changes, Confirms, and requests of cases for a value.
 
 use dccp::header::PacketType;
 use dccp::option::{DccpOption, FeatureOption};
@@ -8,10 +8,10 @@ use super::bench::Bench;
 use super::peer::{Peer, option};
 use super::verdict::Stop;
 
-/// Features of one value, which have no list (§6.4): Sequence Window and Ack Ratio.
+/// Features with one value and no list (§6.4): Sequence Window and Ack Ratio.
 const NON_NEGOTIABLE: [u8; 2] = [3, 5];
 
-/// A feature that a case asks for.
+/// A feature that a case requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FeatureChange<'a> {
     pub(super) kind: FeatureOption,
@@ -20,12 +20,12 @@ pub(super) struct FeatureChange<'a> {
 }
 
 impl FeatureChange<'_> {
-    /// The Change that asks.
+    /// Returns the Change for the request.
     pub(super) fn change(self) -> Vec<u8> {
         change(self.kind, self.feature, self.value)
     }
 
-    /// The value that a packet agrees to: by a Confirm of the Change, or since it has a Change of
+    /// Returns the value that a packet agrees to: with a Confirm of the Change, or with a Change of
     /// its own for the same value, which the suite confirms.
     fn agreed(self, answer: &Answer) -> Option<Vec<u8>> {
         let confirmed = answer.features(confirm_of(self.kind), self.feature).into_iter().next();
@@ -39,8 +39,9 @@ impl FeatureChange<'_> {
 }
 
 impl<'b> Peer<'b> {
-    /// An open connection, and the value that the target agreed to. The Request asks, where all
-    /// targets answer at once; one that leaves it open is asked again.
+    /// Opens a connection. Returns it and the value that the target agreed to. The Request has the
+    /// Change, because all targets answer one there at once; a target that does not gets another
+    /// Change.
     pub(super) fn open_asking(
         bench: &'b Bench,
         options: &[u8],
@@ -53,7 +54,7 @@ impl<'b> Peer<'b> {
         Ok((peer, agreed))
     }
 
-    /// Asks for a feature unless the Response has agreed to it; the value.
+    /// Requests a feature unless the Response has agreed to it. Returns the value.
     pub(super) fn agree_on(
         &mut self,
         response: &Answer,
@@ -65,8 +66,8 @@ impl<'b> Peer<'b> {
         }
     }
 
-    /// Asks for a feature on an Ack; the value of the Confirm. A Sync behind it draws a packet,
-    /// since a Confirm may wait for one (§6.6.1).
+    /// Requests a feature on an Ack. Returns the value of the Confirm. A Sync after it draws a
+    /// packet, because a Confirm may wait for one (§6.6.1).
     pub(super) fn negotiate(
         &mut self,
         kind: FeatureOption,
@@ -77,7 +78,7 @@ impl<'b> Peer<'b> {
         Ok(answer.features(confirm_of(kind), feature).swap_remove(0))
     }
 
-    /// Sends Changes on an Ack, and a Sync; the packet with Confirms of the feature.
+    /// Sends Changes on an Ack, and a Sync. Returns the packet with Confirms of the feature.
     pub(super) fn draw_confirms(
         &mut self,
         kind: FeatureOption,
@@ -95,12 +96,12 @@ impl<'b> Peer<'b> {
     }
 }
 
-/// A Change or Confirm.
+/// Returns a Change or Confirm as bytes.
 pub(super) fn change(kind: FeatureOption, feature: u8, value: &[u8]) -> Vec<u8> {
     option(DccpOption::Feature { kind, feature, value })
 }
 
-/// Answer to a Change.
+/// Returns the option that answers a Change.
 pub(super) const fn confirm_of(kind: FeatureOption) -> FeatureOption {
     match kind {
         FeatureOption::ChangeL => FeatureOption::ConfirmR,
@@ -108,14 +109,14 @@ pub(super) const fn confirm_of(kind: FeatureOption) -> FeatureOption {
     }
 }
 
-/// The value of a feature of six octets.
+/// Returns the value of a feature of six bytes.
 pub(super) fn wide(value: u64) -> [u8; 6] {
     let octets = value.to_be_bytes();
     [octets[2], octets[3], octets[4], octets[5], octets[6], octets[7]]
 }
 
-/// Confirms of the Changes of a packet, with the target's own lists, as far as `is_wanted` says of
-/// their features.
+/// Returns Confirms of a packet's Changes, with the target's own lists, for the features that
+/// `is_wanted` selects.
 pub(super) fn confirms_for(answer: &Answer, is_wanted: impl Fn(u8) -> bool) -> Vec<u8> {
     let changes = answer.changes();
     let wanted = changes.iter().filter(|(_, feature, _)| is_wanted(*feature));

@@ -1,5 +1,6 @@
-//! The other end of a connection, played packet by packet. It keeps its own numbers and follows no
-//! rule by itself, but for one: it agrees to what the target asks of its features, unless told not to.
+//! The other end of a connection, controlled packet by packet. It keeps its own numbers and follows
+//! no rule by itself, with one exception: it confirms the target's Changes, unless a case turns
+//! that off.
 
 use std::time::{Duration, Instant};
 
@@ -14,18 +15,18 @@ use super::bench::Bench;
 use super::negotiation::confirms_for;
 use super::verdict::{Judged, Stop, demand};
 
-/// Asks for Ack Vectors both ways, as Linux does.
+/// Changes for Ack Vectors both ways, as Linux sends them.
 pub(super) const VECTORS: [u8; 8] = [34, 4, 6, 1, 32, 4, 6, 1];
-/// Room for a packet.
+/// Most bytes of a packet.
 const PACKET_BYTES_MAX: usize = 9_000;
-/// How often a Request is sent before there is no answer.
+/// Count of Requests after which a missing answer counts.
 const REQUESTS: usize = 3;
 /// Packets with data that make a target acknowledge at once with the initial Ack Ratio.
 const ACK_RATIO: usize = 2;
-/// Datagrams that may come back before the one that is waited for.
+/// Most datagrams that may come back before the awaited one.
 const ECHOES_MAX: usize = 64;
-/// Longer than the first repetitions of a target take: those of Linux come after three and six
-/// seconds.
+/// Time that is longer than the first repetitions of a target take: those of Linux come after three
+/// and six seconds.
 const REPETITION: Duration = Duration::from_secs(10);
 
 /// A packet to be sent.
@@ -62,7 +63,7 @@ impl Draft {
         self
     }
 
-    /// With 24-bit numbers.
+    /// Returns the draft with 24-bit numbers.
     pub(super) const fn short(mut self) -> Self {
         self.header.is_extended = false;
         self
@@ -74,37 +75,38 @@ pub(super) struct Peer<'b> {
     bench: &'b Bench,
     door: usize,
     pub(super) port: u16,
-    /// The port of the target.
+    /// Port of the target.
     pub(super) remote_port: u16,
-    /// The own first number.
+    /// First number of this end.
     pub(super) first: SequenceNumber,
-    /// The greatest number of [`Peer::next`].
+    /// Greatest number of [`Peer::next`].
     pub(super) sent: SequenceNumber,
-    /// The greatest number that came.
+    /// Greatest number received.
     pub(super) received: SequenceNumber,
-    /// Init Cookies of the Response, to be given back until it is open (§8.1.4).
+    /// Init Cookies of the Response, returned with every packet until the connection is open
+    /// (§8.1.4).
     pub(super) cookies: Vec<u8>,
     /// Answers to the Changes of the Response.
     confirms: Vec<u8>,
-    /// What came, for Ack Vectors.
+    /// Record of received packets, for Ack Vectors.
     vector: Option<AckVector>,
-    /// Whether Changes of the target are confirmed as they come.
+    /// True if the peer confirms Changes of the target as they come.
     pub(super) is_agreeing: bool,
-    /// Whether the handshake is over, as far as this end knows.
+    /// True if the handshake is over, as far as this end knows.
     pub(super) is_open: bool,
-    /// Whether anything came.
+    /// True if any packet came.
     has_heard: bool,
-    /// Whether the target has answered a Request, so that it should be told of the end.
+    /// True if the target has answered a Request, so that a Close should end its connection.
     is_begun: bool,
 }
 
 impl<'b> Peer<'b> {
-    /// An end that has sent nothing, with a port of its own.
+    /// Returns an end that has sent no packet, with a port of its own.
     pub(super) fn new(bench: &'b Bench) -> Self {
         Self::at_door(bench, 0, bench.take_port())
     }
 
-    /// The same at another socket and a port that may be another one's.
+    /// Returns an end at socket `door`, with a port that another end may have.
     pub(super) fn at_door(bench: &'b Bench, door: usize, port: u16) -> Self {
         let mut peer = Self {
             bench,
@@ -126,18 +128,18 @@ impl<'b> Peer<'b> {
         peer
     }
 
-    /// The next packet will have this number.
+    /// Sets the number of the next packet.
     pub(super) const fn begin_at(&mut self, first: SequenceNumber) {
         self.first = first;
         self.sent = first.minus(1);
     }
 
-    /// An open connection.
+    /// Opens a connection.
     pub(super) fn open(bench: &'b Bench) -> Result<Self, Stop> {
         Self::open_with(bench, &VECTORS)
     }
 
-    /// An open connection whose Request had these options.
+    /// Opens a connection with a Request that has these options.
     pub(super) fn open_with(bench: &'b Bench, options: &[u8]) -> Result<Self, Stop> {
         let mut peer = Self::new(bench);
         peer.request(options)?;
@@ -145,13 +147,14 @@ impl<'b> Peer<'b> {
         Ok(peer)
     }
 
-    /// Sends a Request and waits for the Response; as a client does, it asks again when nothing at
-    /// all comes (RFC 4340 §8.1.1), since a Request may be lost where no rule is broken.
+    /// Sends a Request and waits for the Response. Like a client, it repeats the Request when no
+    /// packet comes at all (RFC 4340 §8.1.1), because the network may lose a Request without a
+    /// broken rule.
     pub(super) fn request(&mut self, options: &[u8]) -> Result<Answer, Stop> {
         self.request_with(options, &[])
     }
 
-    /// The same with data.
+    /// Sends a Request like [`Peer::request`], with data.
     pub(super) fn request_with(&mut self, options: &[u8], data: &[u8]) -> Result<Answer, Stop> {
         let mut tried = 0;
         let response = loop {
@@ -183,9 +186,9 @@ impl<'b> Peer<'b> {
         Err(Stop::not_applicable("the target keeps nothing until its Init Cookie comes back"))
     }
 
-    /// The Ack that ends the handshake.
+    /// Returns the Ack that ends the handshake.
     pub(super) fn final_ack(&mut self) -> Draft {
-        // What the Response asks for must be answered by the next packet (§6.6.1).
+        // The next packet must answer the Changes of the Response (§6.6.1).
         let options = [&self.cookies[..], &self.confirms].concat();
         self.next(PacketType::Ack).options(&options)
     }
@@ -198,14 +201,14 @@ impl<'b> Peer<'b> {
         self.barrier().map(drop)
     }
 
-    /// A packet with the next number.
+    /// Returns a packet with the next number.
     pub(super) fn next(&mut self, packet_type: PacketType) -> Draft {
         self.sent = self.sent.next();
         self.at(packet_type, self.sent)
     }
 
-    /// A packet with any number. Data and DataAck have some data: to an application an empty
-    /// datagram may look like the end of the connection.
+    /// Returns a packet with any number. Data and DataAck have some data, because an empty datagram
+    /// may look like the end of the connection to an application.
     pub(super) fn at(&self, packet_type: PacketType, sequence: SequenceNumber) -> Draft {
         let has = |has: bool, value: u64| has.then_some(value);
         let header = Header {
@@ -221,7 +224,7 @@ impl<'b> Peer<'b> {
         Draft { header, options: Vec::new(), data }
     }
 
-    /// The octets of a packet.
+    /// Returns the bytes of a packet.
     pub(super) fn encode(&self, draft: &Draft) -> Vec<u8> {
         let mut buffer = vec![0; PACKET_BYTES_MAX];
         let integrity = self.bench.integrity();
@@ -230,7 +233,7 @@ impl<'b> Peer<'b> {
         buffer
     }
 
-    /// A right checksum for octets that were changed.
+    /// Returns changed bytes of a packet with a right checksum.
     pub(super) fn seal(&self, mut octets: Vec<u8>) -> Vec<u8> {
         let header_len = (usize::from(octets[4]) * 4).min(octets.len());
         let data_len = octets.len() - header_len;
@@ -251,14 +254,14 @@ impl<'b> Peer<'b> {
         self.bench.send(self.door, octets);
     }
 
-    /// Sends data in the next packet.
+    /// Sends data in the next packet. Returns its number.
     pub(super) fn send_data(&mut self, data: &[u8]) -> u64 {
         let draft = self.next(PacketType::Data).data(data);
         self.send(&draft);
         draft.header.sequence
     }
 
-    /// Acknowledges everything, with an Ack Vector.
+    /// Acknowledges all received packets, with an Ack Vector.
     pub(super) fn acknowledge(&mut self, more: &[u8]) {
         let draft = self.next(PacketType::Ack);
         let mut area = [0; 900];
@@ -270,7 +273,7 @@ impl<'b> Peer<'b> {
         self.send(&draft.options(&options));
     }
 
-    /// The next packet of the target for this end, within `timeout`.
+    /// Returns the next packet of the target for this end, within `timeout`.
     pub(super) fn receive(&mut self, timeout: Duration) -> Result<Option<Answer>, Stop> {
         let deadline = Instant::now() + timeout;
         let Some(answer) = self.bench.receive(self.door, self.port, deadline)? else {
@@ -299,7 +302,7 @@ impl<'b> Peer<'b> {
         Ok(Some(answer))
     }
 
-    /// Confirms what the target asks for.
+    /// Confirms the target's Changes.
     fn agree(&mut self, answer: &Answer) {
         let options = confirms_for(answer, |_| true);
         if !options.is_empty() {
@@ -308,7 +311,7 @@ impl<'b> Peer<'b> {
         }
     }
 
-    /// Waits for a packet that `is_it`, and lets others pass.
+    /// Waits for a packet for which `is_it` returns true, and skips others.
     pub(super) fn wait(
         &mut self,
         expected: &str,
@@ -317,7 +320,7 @@ impl<'b> Peer<'b> {
         self.wait_all(expected, is_it).map(|(answer, _)| answer)
     }
 
-    /// The same, with the packets that came before.
+    /// Waits like [`Peer::wait`]. Returns the packets that came before, too.
     pub(super) fn wait_all(
         &mut self,
         expected: &str,
@@ -326,7 +329,7 @@ impl<'b> Peer<'b> {
         self.wait_within(self.bench.patience(), expected, is_it)
     }
 
-    /// Waits for what the target repeats, or sends first after a time of its own.
+    /// Waits for a packet that the target repeats, or sends first after a time of its own.
     pub(super) fn wait_repeated(
         &mut self,
         expected: &str,
@@ -335,7 +338,7 @@ impl<'b> Peer<'b> {
         self.wait_within(REPETITION.max(self.bench.patience()), expected, is_it)
     }
 
-    /// Waits as [`Peer::wait_all`] does, for what takes a time of its own.
+    /// Waits like [`Peer::wait_all`], with another timeout.
     pub(super) fn wait_within(
         &mut self,
         time: Duration,
@@ -358,7 +361,7 @@ impl<'b> Peer<'b> {
         }
     }
 
-    /// Everything that comes within a time.
+    /// Returns all packets that come within a time.
     pub(super) fn collect(&mut self, time: Duration) -> Result<Vec<Answer>, Stop> {
         let deadline = Instant::now() + time;
         let mut answers = Vec::new();
@@ -371,8 +374,8 @@ impl<'b> Peer<'b> {
         }
     }
 
-    /// Asks with a Sync where the target is, so that nothing of what was sent before can still be
-    /// answered; what came until then.
+    /// Sends a Sync and waits for the SyncAck, so that no later packet can be an answer to one sent
+    /// before. Returns the packets that came until then.
     pub(super) fn barrier(&mut self) -> Result<Vec<Answer>, Stop> {
         let sync = self.next(PacketType::Sync);
         self.send(&sync);
@@ -385,13 +388,13 @@ impl<'b> Peer<'b> {
         Ok(passed)
     }
 
-    /// Sends a packet; what came until the target had looked at it.
+    /// Sends a packet. Returns the packets that came until the target had processed it.
     pub(super) fn answers_to(&mut self, draft: &Draft) -> Result<Vec<Answer>, Stop> {
         self.send(draft);
         self.barrier()
     }
 
-    /// The target neither objects to what was just sent nor ends the connection.
+    /// Checks that the target neither objects to the last packets nor ends the connection.
     pub(super) fn demand_quiet(&mut self, what: &str) -> Judged {
         let passed = self.barrier()?;
         let is_objection = |a: &Answer| a.is(PacketType::Sync) || a.is(PacketType::Reset);
@@ -400,12 +403,12 @@ impl<'b> Peer<'b> {
         })
     }
 
-    /// The connection is over for the target.
+    /// Waits for a Reset with this code, which ends the connection for the target.
     pub(super) fn wait_reset(&mut self, code: ResetCode, what: &str) -> Result<Answer, Stop> {
         self.wait_reset_of(&[code], what)
     }
 
-    /// The same for one of several codes.
+    /// Waits for a Reset like [`Peer::wait_reset`], with one of several codes.
     pub(super) fn wait_reset_of(
         &mut self,
         codes: &[ResetCode],
@@ -421,8 +424,8 @@ impl<'b> Peer<'b> {
         Ok(answer)
     }
 
-    /// Sends packets that draw an acknowledgement. It tells of all that was sent before: at which
-    /// of them an Ack Ratio is reached is up to the target (RFC 4341 §6.1).
+    /// Sends packets that draw an acknowledgement, and returns it. It reports all packets sent
+    /// before: the target chooses at which of them the Ack Ratio is reached (RFC 4341 §6.1).
     pub(super) fn report(&mut self) -> Result<Answer, Stop> {
         let first = self.send_data(b"report");
         for _ in 1..ACK_RATIO {
@@ -431,14 +434,14 @@ impl<'b> Peer<'b> {
         self.wait("an Ack Vector, as agreed", |answer| answer.reaches(first) && answer.has_vector())
     }
 
-    /// Returns the state of our packet `number` in the target's Ack Vector.
+    /// Returns the state of this end's packet `number` in the target's Ack Vector.
     fn reported(&mut self, number: u64) -> Result<PacketState, Stop> {
         let report = self.report()?;
-        // What the vector does not reach counts as missing (§11.4).
+        // A packet that the vector does not reach counts as missing (§11.4).
         Ok(report.state_of(number, self.first).unwrap_or(PacketState::Missing))
     }
 
-    /// The target has taken packet `number`, or has not.
+    /// Checks that the target has accepted packet `number`, or has not.
     pub(super) fn demand_reported(&mut self, number: u64, is_taken: bool) -> Judged {
         let state = self.reported(number)?;
         let words = if is_taken { "reported as received" } else { "not reported as received" };
@@ -446,8 +449,8 @@ impl<'b> Peer<'b> {
         demand((state == PacketState::Received) == is_taken, &expected, || format!("{state:?}"))
     }
 
-    /// The packet, changed by `change` and with a right checksum, is passed over: no answer, and not
-    /// reported as received.
+    /// Checks that the target ignores the packet, changed by `change` and with a right checksum: it
+    /// does not answer, and does not report the packet as received.
     pub(super) fn demand_dropped(
         &mut self,
         draft: &Draft,
@@ -461,14 +464,14 @@ impl<'b> Peer<'b> {
         self.demand_reported(self.sent_number(draft), false)
     }
 
-    /// The packet is taken without an objection.
+    /// Checks that the target accepts the packet without an objection.
     pub(super) fn demand_taken(&mut self, draft: &Draft) -> Judged {
         self.send(draft);
         self.demand_quiet("for a packet that must be taken")?;
         self.demand_reported(self.sent_number(draft), true)
     }
 
-    /// The number of a packet in full, also where it is written short.
+    /// Returns the number of a packet in full, even if it is written short.
     fn sent_number(&self, draft: &Draft) -> u64 {
         let number = SequenceNumber::new(draft.header.sequence);
         let is_short = !draft.header.is_extended;
@@ -479,7 +482,7 @@ impl<'b> Peer<'b> {
         }
     }
 
-    /// The target gives back datagram `data`, or does not before the next one.
+    /// Checks that the target sends datagram `data` back before the next one, or does not.
     pub(super) fn demand_echo(&mut self, data: &[u8], is_delivered: bool) -> Judged {
         let mark = format!("mark {}", self.sent.value()).into_bytes();
         let draft = self.next(PacketType::DataAck).data(&mark);
@@ -491,9 +494,9 @@ impl<'b> Peer<'b> {
         demand(came == is_delivered, &expected, || listed(&passed))
     }
 
-    /// Waits for datagram `mark` to come back, and acknowledges each datagram until then: a
-    /// target's window holds back what comes behind those that are not acknowledged. Returns what
-    /// came before.
+    /// Waits for datagram `mark` to come back, and acknowledges each datagram until then: the
+    /// target's window holds back later datagrams while earlier ones are not acknowledged. Returns
+    /// the packets that came before.
     fn echoes_before(&mut self, mark: &[u8]) -> Result<Vec<Answer>, Stop> {
         let mut passed = Vec::new();
         for _ in 0..ECHOES_MAX {
@@ -508,7 +511,7 @@ impl<'b> Peer<'b> {
         Err(Stop::failed("the next datagram back", listed(&passed)))
     }
 
-    /// A service code for this end's Request.
+    /// Returns a Request for a service code.
     pub(super) fn request_for(&mut self, code: ServiceCode) -> Draft {
         let mut draft = self.next(PacketType::Request);
         draft.header.service_code = Some(code);
@@ -525,7 +528,7 @@ impl Drop for Peer<'_> {
     }
 }
 
-/// One option.
+/// Returns one option as bytes.
 pub(super) fn option(option: DccpOption<'_>) -> Vec<u8> {
     let mut area = [0; 255];
     let mut options = OptionWriter::new(&mut area);

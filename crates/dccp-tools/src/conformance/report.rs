@@ -7,10 +7,10 @@ use super::Listed;
 use super::verdict::{Outcome, Verdict};
 use super::wire::Target;
 
-/// Of the documents.
+/// Schema version of the documents.
 const SCHEMA_VERSION: u32 = 1;
 
-/// Packets of a failed case that are shown.
+/// Most packets of a failed case that are printed.
 const SHOWN_MAX: usize = 30;
 
 #[derive(Debug, Serialize)]
@@ -27,7 +27,7 @@ struct Document<'a> {
     cases: &'a [Outcome],
 }
 
-/// The cases with what they want, one on a line.
+/// Lists the cases with their requirements, one on a line.
 pub(super) fn list(cases: impl Iterator<Item = Listed>) -> String {
     let mut text = String::new();
     for Listed { name, section, requirement, inside } in cases {
@@ -38,7 +38,7 @@ pub(super) fn list(cases: impl Iterator<Item = Listed>) -> String {
     text
 }
 
-/// One verdict; of a failure, everything that is needed to look into it.
+/// Prints one verdict; for a failure, with all details to investigate it.
 pub(super) fn line(outcome: &Outcome) -> String {
     let Outcome { case, section, requirement, .. } = outcome;
     match &outcome.verdict {
@@ -69,13 +69,13 @@ fn counts(outcomes: &[Outcome]) -> [usize; 3] {
     ]
 }
 
-/// How many came to what.
+/// Prints the count of each verdict.
 pub(super) fn summary(outcomes: &[Outcome]) -> String {
     let [passed, failed, not_applicable] = counts(outcomes);
     format!("{passed} passed, {failed} failed, {not_applicable} not applicable\n")
 }
 
-/// Everything, as JSON.
+/// Returns all verdicts as JSON.
 pub(super) fn document(target: &Target, service_code: ServiceCode, outcomes: &[Outcome]) -> String {
     let [passed, failed, not_applicable] = counts(outcomes);
     let document = Document {

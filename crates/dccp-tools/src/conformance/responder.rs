@@ -1,5 +1,5 @@
-//! The target of ours: a program that sends every datagram back, closes when it is told to, and connects
-//! back when it is told to. It stands on [`dccp_link`] as any program does.
+//! Godwit's target: a program that sends every datagram back, and closes, or connects back, on a
+//! command. It uses [`dccp_link`] like any other program.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,14 +14,14 @@ use super::bench::{CLOSE_COMMAND, CONNECT_COMMAND};
 use crate::ToolError;
 use crate::debug::{Observer, Topic};
 
-/// A request to stop is noticed after this time.
+/// Longest time until the responder notices a request to stop.
 const LOOK_NS: u64 = 100_000_000;
-/// Echoes that may wait.
+/// Most echoes that may wait.
 const QUEUE_LEN: usize = 64;
-/// When a connection that was asked for is given up, so that the tester sees it.
+/// Time after which an attempt to connect back ends, so that the tester sees it.
 const CONNECT_TIMEOUT_NS: u64 = 4_000_000_000;
 
-/// A listener that the suite can be pointed at.
+/// A listener for the suite to test.
 pub struct Responder {
     driver: Driver,
     config: Config,
@@ -29,7 +29,7 @@ pub struct Responder {
 }
 
 impl Responder {
-    /// What a responder's connections are like unless something else is wanted.
+    /// Returns the default configuration of a responder's connections.
     #[must_use]
     pub fn config(service_code: ServiceCode) -> Config {
         Config {
@@ -41,13 +41,13 @@ impl Responder {
         }
     }
 
-    /// Listens at `port` for the service of `config`, at `address` or everywhere. Over IP it answers for every
-    /// DCCP port of its address, so nobody else there can use DCCP. With `uses_init_cookies` it keeps
-    /// nothing of a client until its cookie comes back.
+    /// Listens at `port` for the service of `config`, at `address` or at all addresses. Over IP it
+    /// answers for every DCCP port of its address, so no other program there can use DCCP. With
+    /// `uses_init_cookies` it keeps no state of a client until its cookie comes back.
     ///
     /// # Errors
     ///
-    /// What the kernel refuses: a taken port, a missing right.
+    /// Returns the error of the kernel, for instance for a taken port or a missing right.
     pub fn open(
         kind: CarrierKind,
         address: Option<ScopedAddress>,
@@ -69,13 +69,13 @@ impl Responder {
         Ok(Self { driver, config, observer: None })
     }
 
-    /// The UDP port, of that carrier.
+    /// Returns the UDP port, for that carrier.
     #[must_use]
     pub const fn udp_port(&self) -> Option<u16> {
         self.driver.udp_port()
     }
 
-    /// Tells what its connections do, on these topics.
+    /// Prints events of its connections on these topics.
     #[must_use]
     pub fn observed(self, topics: &[Topic]) -> Self {
         Self { observer: Observer::new(topics), ..self }
@@ -95,7 +95,7 @@ impl Responder {
     ///
     /// # Errors
     ///
-    /// What the kernel reports of waiting.
+    /// Returns the kernel's error of waiting.
     pub fn serve(&mut self, stop: &AtomicBool) -> Result<(), ToolError> {
         while !stop.load(Ordering::Acquire) {
             self.driver.wait(Some(Clock::mono_ns() + LOOK_NS))?;
@@ -104,7 +104,7 @@ impl Responder {
             self.take_events(now_ns);
             while self.driver.deliver(now_ns) {
                 self.take_events(now_ns);
-                // Answers keep the order of what they answer, however much comes at once.
+                // Answers keep the order of the received datagrams, even if many come at once.
                 self.driver.stage(now_ns);
             }
             while self.driver.stage(now_ns) > 0 {
@@ -131,19 +131,19 @@ impl Responder {
         } else if let Some(ports) = datagram.strip_prefix(CONNECT_COMMAND) {
             self.connect_back(key, ports);
         } else {
-            // An echo that finds the queue full is lost, as on the network.
+            // An echo that does not fit into the queue is lost, as on the network.
             let _ = self.driver.with(key, |connection| connection.send(datagram, 0));
         }
     }
 
-    /// Connects to the tester, and to nobody else: at its own address.
+    /// Connects to the tester at its own address, and to no other host.
     fn connect_back(&mut self, key: &Key, ports: &[u8]) {
         let mut numbers = ports.split(|&octet| octet == b' ').map(|digits| {
             std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<u16>().ok())
         });
         if let (Some(Some(udp_port)), Some(Some(port))) = (numbers.next(), numbers.next()) {
             let peer = Peer { address: key.remote, port, udp_port };
-            // Without a route there is nobody to tell.
+            // Without a route, no error can reach the tester.
             let options = ConnectOptions { scope: key.scope, ..ConnectOptions::default() };
             let _ = self.driver.connect_with(peer, options, &self.config, &[]);
         }

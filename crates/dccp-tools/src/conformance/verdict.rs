@@ -1,21 +1,21 @@
-//! What a case comes to, and what it has seen on the way.
+//! Outcome of a case, and the packets of both sides.
 
 use netio::NetError;
 use serde::Serialize;
 
-/// Why a case ended before its end.
+/// Reason why a case ended early.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The target did something else than the RFC says.
+    /// Violation of the RFC by the target.
     Failed {
-        /// What the RFC says.
+        /// Behaviour that the RFC requires.
         expected: String,
-        /// What the target did.
+        /// Behaviour of the target.
         came: String,
     },
-    /// The case says nothing about this target, and why.
+    /// Case that does not apply to this target, with the reason.
     NotApplicable(String),
-    /// The own host does not play along.
+    /// Error of the suite's own host.
     Broken(NetError),
 }
 
@@ -35,7 +35,7 @@ impl From<NetError> for Stop {
     }
 }
 
-/// Nothing when the target did as the RFC says.
+/// Result of a check: `Ok` when the target did as the RFC says.
 pub(super) type Judged = Result<(), Stop>;
 
 /// Fails unless `holds`.
@@ -43,12 +43,12 @@ pub(super) fn demand(holds: bool, expected: &str, came: impl FnOnce() -> String)
     if holds { Ok(()) } else { Err(Stop::failed(expected, came())) }
 }
 
-/// A packet that went either way.
+/// A packet in either direction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Line {
-    /// True when the target sent it.
+    /// True if the target sent the packet.
     pub from_target: bool,
-    /// The packet in words.
+    /// Description of the packet in words.
     pub packet: String,
 }
 
@@ -62,22 +62,22 @@ impl Line {
     }
 }
 
-/// What became of a case.
+/// Verdict on a case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Verdict {
-    /// As the RFC says.
+    /// Target that does as the RFC says.
     Pass,
-    /// Not as the RFC says.
+    /// Target that violates the RFC.
     Fail {
-        /// What the RFC says.
+        /// Behaviour that the RFC requires.
         expected: String,
-        /// What the target did.
+        /// Behaviour of the target.
         came: String,
     },
-    /// It says nothing about this target.
+    /// Case that does not apply to this target.
     NotApplicable {
-        /// Why.
+        /// Reason why the case does not apply.
         why: String,
     },
 }
@@ -85,15 +85,15 @@ pub enum Verdict {
 /// A case with its verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// Its name, as `HDR-01`.
+    /// Name of the case, such as `HDR-01`.
     pub case: &'static str,
-    /// The section that it is about.
+    /// Section of the requirement.
     pub section: &'static str,
-    /// What is expected of the target.
+    /// Requirement for the target.
     pub requirement: &'static str,
-    /// What became of it.
+    /// Verdict on the case.
     #[serde(flatten)]
     pub verdict: Verdict,
-    /// The packets of both sides, in order.
+    /// Packets of both sides, in order.
     pub packets: Vec<Line>,
 }

@@ -1,5 +1,5 @@
-//! The sockets of the suite: octets from the DCCP header on go out and come in as they are. What they
-//! mean is up to [`super::peer`].
+//! Sockets of the suite: they send and receive bytes from the DCCP header on, unchanged.
+//! [`super::peer`] interprets them.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -20,38 +20,38 @@ use super::answer::{Answer, describe};
 use super::verdict::{Line, Stop};
 use crate::options::CarrierName;
 
-/// Octets of the longest packet of either side.
+/// Bytes of the longest packet of either side.
 const PACKET_BYTES_MAX: usize = 9_000;
-/// An IPv4 header is never longer.
+/// Longest IPv4 header, in bytes.
 const IP_HEADER_MAX: usize = 60;
-/// Datagrams of one system call.
+/// Most datagrams of one system call.
 const SLOTS: usize = 64;
-/// Ports of clients begin here (RFC 6335 §6).
+/// First port of clients (RFC 6335 §6).
 const PORT_FIRST: u16 = 49_152;
-/// Where the ports of a run begin, so that some thousands remain.
+/// Choices for the first port of a run, so that some thousands of ports remain after it.
 const PORT_CHOICES: u64 = 12_000;
-/// More than a run of all cases takes.
+/// Ports reserved for a run: more than a run of all cases uses.
 const PORTS_PER_RUN: u64 = 1_000;
-/// Room for what a target says while the suite is busy.
+/// Socket buffer for the packets that a target sends while the suite is busy.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Whom the suite tests, and how it is reached.
+/// The implementation under test, with its addresses and its carrier.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Its address.
+    /// Address of the target.
     pub address: IpAddr,
-    /// Index of the interface that leads there, if it is link-local; 0 otherwise.
+    /// Index of the interface to the target, if its address is link-local; 0 otherwise.
     pub scope: u32,
-    /// Its DCCP port, at which it listens.
+    /// DCCP port at which the target listens.
     pub port: u16,
-    /// Its UDP port, of that carrier.
+    /// UDP port of the target, for that carrier.
     pub udp_port: u16,
-    /// What packets travel in.
+    /// Carrier of the packets.
     pub carrier: CarrierName,
 }
 
 impl Target {
-    /// Its address with the interface.
+    /// Returns the address of the target with its interface.
     #[must_use]
     pub const fn scoped(&self) -> ScopedAddress {
         ScopedAddress { address: self.address, scope: self.scope }
@@ -85,7 +85,7 @@ impl Door {
                 let port = socket.local_address().map_err(asked)?.port();
                 (Socket::Udp(socket), port)
             }
-            // Bound to its own address it does not see what is for a target on the same host.
+            // Bound to its own address, it does not receive packets for a target on the same host.
             CarrierName::Raw => {
                 let options = RawOptions {
                     bind: local,
@@ -109,7 +109,7 @@ impl Door {
             Socket::Udp(socket) => self.send.flush(socket),
             Socket::Raw(socket) => self.send.flush(socket),
         };
-        // What the kernel refuses is as lost as on the network; the answer will be missing.
+        // A packet that the kernel refuses is lost, as on the network; its answer will be missing.
         self.send.discard();
     }
 
@@ -121,13 +121,13 @@ impl Door {
     }
 }
 
-/// The way to the target, and what came of it.
+/// Sockets to the target, and the packets that they received.
 pub(super) struct Wire {
     pub(super) target: Target,
     pub(super) local: IpAddr,
     doors: Vec<Door>,
     inbox: VecDeque<Answer>,
-    /// What the running case sent and got.
+    /// Packets that the running case sent and received.
     log: Vec<Line>,
     /// DCCP ports that connections of the suite have or had.
     ports: Range<u16>,
@@ -142,18 +142,18 @@ impl Wire {
         Ok(Self { target, local, doors, inbox, log, ports: first..first })
     }
 
-    /// Opens a socket with another UDP port; its number among the sockets.
+    /// Opens a socket with another UDP port. Returns its index among the sockets.
     pub(super) fn another_door(&mut self) -> Result<usize, NetError> {
         self.doors.push(Door::open(&self.target, self.local)?);
         Ok(self.doors.len() - 1)
     }
 
-    /// The own UDP port of a socket; 0 over IP.
+    /// Returns the local UDP port of a socket; 0 over IP.
     pub(super) fn udp_port(&self, door: usize) -> u16 {
         self.doors[door].udp_port
     }
 
-    /// What the checksums of packets to the target cover.
+    /// Returns the carrier of packets to the target, which decides how checksums are computed.
     pub(super) const fn integrity(&self) -> Integrity {
         match self.target.carrier {
             CarrierName::Udp => Integrity::Carrier,
@@ -172,7 +172,8 @@ impl Wire {
         self.doors[door].send(octets, self.target.scoped().with_port(port));
     }
 
-    /// The next packet to `port` through `door`; `None` when there is none until `deadline`.
+    /// Returns the next packet to `port` through `door`; `None` when there is none until
+    /// `deadline`.
     pub(super) fn receive(
         &mut self,
         door: usize,
@@ -194,7 +195,7 @@ impl Wire {
         }
     }
 
-    /// Takes what comes within `timeout`; false when nothing did.
+    /// Receives packets that come within `timeout`. Returns false when none came.
     fn fill(&mut self, timeout: Duration) -> Result<bool, Stop> {
         let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
         let mut fds: Vec<_> = self.doors.iter().map(Door::fd).collect();
@@ -207,7 +208,7 @@ impl Wire {
         let integrity = self.integrity().reversed();
         let is_raw_v4 = self.target.carrier == CarrierName::Raw && self.local.is_ipv4();
         for (number, door) in self.doors.iter_mut().enumerate() {
-            // Errors that are reported here are those of earlier packets.
+            // Errors that are reported here concern earlier packets.
             let _ = match &door.socket {
                 Socket::Udp(socket) => door.receive.receive(socket),
                 Socket::Raw(socket) => door.receive.receive(socket),
@@ -233,13 +234,13 @@ impl Wire {
         Ok(true)
     }
 
-    /// What the running case sent and got so far.
+    /// Returns the packets that the running case sent and received so far.
     pub(super) fn take_log(&mut self) -> Vec<Line> {
         self.inbox.clear();
         core::mem::take(&mut self.log)
     }
 
-    /// A DCCP port that no connection of the suite had.
+    /// Returns a DCCP port that no connection of the suite had.
     pub(super) const fn take_port(&mut self) -> u16 {
         let port = self.ports.end;
         self.ports.end += 1;
@@ -247,8 +248,8 @@ impl Wire {
     }
 }
 
-/// Returns where the ports of a run begin: a target may still remember those of a run before, of
-/// this process or of another one.
+/// Returns the first port of a run. It differs between runs, because a target may still have state
+/// of an earlier run, of this process or of another one.
 fn first_port() -> u16 {
     static START: OnceLock<u64> = OnceLock::new();
     static RUNS: AtomicU64 = AtomicU64::new(0);
@@ -257,12 +258,13 @@ fn first_port() -> u16 {
     PORT_FIRST + (start.wrapping_add(run * PORTS_PER_RUN) % PORT_CHOICES) as u16
 }
 
-/// Whether a packet is for a port of the suite. Over IP on one host everybody sees everything.
+/// Returns true if a packet is for a port of the suite. Over IP on one host every socket gets all
+/// packets.
 fn has_port_of(ports: &Range<u16>, octets: &[u8]) -> bool {
     octets.get(2..4).is_some_and(|port| ports.contains(&u16::from_be_bytes([port[0], port[1]])))
 }
 
-/// The ECN bits of an IPv4 header, and what follows it.
+/// Returns the ECN bits of an IPv4 header, and the bytes after it.
 fn split_ip(packet: &[u8]) -> (Option<u8>, &[u8]) {
     let Some(&[first, service, ..]) = packet.first_chunk::<2>() else { return (None, &[]) };
     let header_len = usize::from(first & 0xf) * 4;

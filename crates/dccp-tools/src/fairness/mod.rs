@@ -1,7 +1,7 @@
-//! `godwit dccp fairness`: flows of DCCP and one of the kernel's TCP on one link, and who gets how much.
+//! `godwit dccp fairness`: the shares of DCCP flows and one flow of the kernel's TCP on one link.
 //!
-//! The stage and the programs are the regression's ([`crate::regression`]); `tcp` is two threads of this
-//! program. To have read: R. Jain et al., A Quantitative Measure of Fairness, DEC-TR-301 (1984).
+//! The stage and the programs are the regression's ([`crate::regression`]); `tcp` is two threads of
+//! this program. Background: R. Jain et al., A Quantitative Measure of Fairness, DEC-TR-301 (1984).
 
 mod tcp;
 
@@ -19,11 +19,11 @@ use crate::regression::stage::{Stage, Trial};
 use crate::units::{self, parse_seconds};
 use crate::{Outcome, ToolError, say};
 
-/// Of the documents.
+/// Schema version of the documents.
 const SCHEMA_VERSION: u32 = 1;
-/// Jain's index of DCCP's flows that is asked for.
+/// Least index of Jain of the DCCP flows.
 const INDEX_MIN: f64 = 0.9;
-/// Of an equal share of what all got: whoever has less starves.
+/// Share of an equal share below which a flow starves.
 const STARVING: f64 = 0.1;
 
 /// Share an emulated link between DCCP flows and one TCP flow, and print each share.
@@ -55,27 +55,27 @@ pub struct Args {
     /// Print one JSON document at the end instead of lines
     #[arg(long)]
     json: bool,
-    // Last, since its heading is that of all that follows.
+    // Last, because its heading holds for all flags after it.
     #[command(flatten)]
     connection: LinkArgs,
 }
 
-/// What the flows of one run got, in bits of data in a second.
+/// Rates of the flows of one run, in bits of data per second.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct Shares {
     dccp_bits_per_s: Vec<f64>,
     tcp_bits_per_s: f64,
-    /// Of TCP, as the kernel told it when it had sent.
+    /// Congestion control of TCP, as the kernel reported it after sending.
     tcp_congestion_control: String,
-    /// Of DCCP's flows.
+    /// Jain's index of the DCCP flows.
     jain_index: f64,
-    /// Of all.
+    /// Jain's index of all flows.
     jain_index_with_tcp: f64,
-    /// The least of all over an equal share.
+    /// Least rate of all flows, as a share of an equal rate.
     least_of_equal: f64,
 }
 
-/// Everything, as JSON.
+/// Results of all runs, as JSON.
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     tool: &'static str,
@@ -87,7 +87,7 @@ struct Document<'a> {
     runs: &'a [Shares],
 }
 
-/// Jain's index: 1 when all are equal, 1/n when one has everything.
+/// Computes Jain's index: 1 when all rates are equal, 1/n when one flow has everything.
 fn jain_index(rates: &[f64]) -> f64 {
     let sum: f64 = rates.iter().sum();
     let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
@@ -95,7 +95,7 @@ fn jain_index(rates: &[f64]) -> f64 {
 }
 
 impl Shares {
-    /// Of these flows of DCCP, and one of TCP: rate and algorithm.
+    /// Returns the shares of these DCCP flows and of one TCP flow, with its rate and algorithm.
     fn of(dccp_bits_per_s: Vec<f64>, tcp: (f64, String)) -> Self {
         let (tcp_bits_per_s, tcp_congestion_control) = tcp;
         let mut all = dccp_bits_per_s.clone();
@@ -132,11 +132,11 @@ impl Shares {
     }
 }
 
-/// Does what the flags ask for.
+/// Runs the command.
 ///
 /// # Errors
 ///
-/// What made it impossible.
+/// Returns the error that made it impossible.
 pub fn run(args: &Args) -> Result<Outcome, ToolError> {
     let signals = Signals::install()
         .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
@@ -185,7 +185,7 @@ pub fn run(args: &Args) -> Result<Outcome, ToolError> {
     Ok(if is_fair { Outcome::Done } else { Outcome::FellShort })
 }
 
-/// One run; `None` when a signal ended it.
+/// Measures one run. Returns `None` when a signal ended it.
 fn share(
     stage: &Stage,
     args: &Args,
@@ -198,7 +198,7 @@ fn share(
     thread::scope(|scope| {
         let (tell, is_listening) = mpsc::channel();
         let receiver = scope.spawn(move || tcp::receive(&to, address, &tell, time));
-        // An error of the receiver's is told when it is joined.
+        // An error of the receiver is returned when its thread is joined.
         let sender = scope.spawn(move || match is_listening.recv() {
             Ok(()) => tcp::send(&from, address, &args.tcp, time),
             Err(_) => Ok(String::new()),

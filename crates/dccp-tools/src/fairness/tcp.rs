@@ -12,28 +12,28 @@ use netio::congestion;
 
 use crate::ToolError;
 
-/// Where TCP listens.
+/// Port at which TCP listens.
 const PORT: u16 = 5001;
-/// Octets that TCP is given and read at a time.
+/// Bytes that one call writes to TCP or reads from it.
 const CHUNK_BYTES: usize = 1 << 16;
-/// How long the receiver waits for its sender, and for what it still sends.
+/// Time that the receiver waits for its sender, and for the rest of its data.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What the kernel has, as a list of words.
+/// File with the kernel's algorithms, as a list of words.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// Refuses an algorithm that the kernel does not have or does not let this process use, before anything else
-/// is done.
+/// Checks, before anything else is done, that the kernel has an algorithm and that this process may
+/// use it.
 ///
 /// # Errors
 ///
-/// In words, with what the kernel has.
+/// Returns the reason, with the algorithms that the kernel has.
 pub(super) fn check(algorithm: &str) -> Result<(), ToolError> {
     let socket = TcpListener::bind("localhost:0")
         .map_err(|error| ToolError::Failed(format!("cannot open a socket of TCP: {error}")))?;
     congestion::set(&socket, algorithm).map_err(|error| refused(&error))
 }
 
-/// What the kernel said, and what it has.
+/// Returns the kernel's error, with the algorithms that the kernel has.
 fn refused(error: &NetError) -> ToolError {
     let why = match error.cause().kind() {
         ErrorKind::NotFound => "this kernel has none of that name",
@@ -50,11 +50,12 @@ fn enter(namespace: &Path) -> Result<(), ToolError> {
     netio::namespace::enter(namespace).map_err(|error| ToolError::Failed(error.to_string()))
 }
 
-/// Reads what one connection to `address` sends for `time`; bits in a second, from the first octet on.
+/// Reads the data of one connection to `address` for `time`. Returns the bits per second, from the
+/// first byte on.
 ///
 /// # Errors
 ///
-/// What made it impossible.
+/// Returns the error that made it impossible.
 pub(super) fn receive(
     namespace: &Path,
     address: &str,
@@ -74,7 +75,7 @@ pub(super) fn receive(
     loop {
         let read = stream.read(&mut buffer).map_err(cannot)?;
         let since = *begun.get_or_insert_with(Instant::now);
-        // What comes later was queued: it is not of the time.
+        // Data that comes later was queued: it does not belong to the measured time.
         if read == 0 || since.elapsed() >= time {
             let seconds = since.elapsed().min(time).as_secs_f64();
             return Ok(if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 });
@@ -96,12 +97,12 @@ fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
     }
 }
 
-/// Sends to `address` for `time` as fast as `algorithm` lets it; the name of the one that did it, as the
-/// kernel tells it at the end.
+/// Sends to `address` for `time` as fast as `algorithm` permits. Returns the name of the algorithm
+/// that the kernel reports at the end.
 ///
 /// # Errors
 ///
-/// What made it impossible.
+/// Returns the error that made it impossible.
 pub(super) fn send(
     namespace: &Path,
     address: &str,
@@ -118,7 +119,7 @@ pub(super) fn send(
     while Instant::now() < until {
         match stream.write(&chunk) {
             Ok(_) => {}
-            // The receiver has read for as long as it was to.
+            // The receiver has read for its whole time.
             Err(error)
                 if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) =>
             {

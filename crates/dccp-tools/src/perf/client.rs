@@ -1,4 +1,4 @@
-//! The client: connects, lets both ends send what was asked for, and judges what was received.
+//! The client: connects, lets both ends send the requested data, and judges the received rates.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::debug::Observer;
 use crate::options::Destination;
 use crate::{Outcome, ToolError};
 
-/// An interrupted client waits so long for the server's report.
+/// Time that an interrupted client waits for the server's report.
 const INTERRUPTED_NS: u64 = 500_000_000;
 
-/// Connects, sends for the time that was asked for, and shows what came of it.
+/// Connects, sends for the requested time, and prints the result.
 pub(super) fn run(args: &Args, host: &str, config: &Config) -> Result<Outcome, ToolError> {
     let to = args.link.destination(host)?;
     let recorder = args.recorder()?;
@@ -29,7 +29,7 @@ pub(super) fn run(args: &Args, host: &str, config: &Config) -> Result<Outcome, T
     Ok(if is_interrupted { Outcome::Interrupted } else { judge(args, &ended) })
 }
 
-/// Begins the connections, each with this wish.
+/// Begins the connections, each with this request.
 pub(super) fn connect(
     args: &Args,
     to: Destination,
@@ -52,7 +52,7 @@ pub(super) fn connect(
     Ok(session)
 }
 
-/// Goes on until all connections have ended; those, and whether a signal ended them.
+/// Runs until all connections have ended. Returns them, and true if a signal ended them.
 pub(super) fn converse(
     session: &mut Session,
     args: &Args,
@@ -68,11 +68,11 @@ pub(super) fn converse(
         if session.is_interrupted() && !is_interrupted {
             is_interrupted = true;
             session.end_now();
-            // With --reverse the server would go on to send.
+            // With --reverse the server would continue to send.
             let patience_ns = if args.reverse || args.bidir { 0 } else { INTERRUPTED_NS };
             abort_ns = Clock::mono_ns() + patience_ns;
         }
-        // Whether it connects, waits for the server's report or closes.
+        // The time counts while it connects, waits for the server's report or closes.
         if Clock::mono_ns() >= abort_ns {
             session.abort_all();
             ended.extend(session.take_ended());
@@ -89,7 +89,7 @@ pub(super) fn converse(
     Ok((ended, is_interrupted))
 }
 
-/// A length that was asked for must fit the path.
+/// Checks that a requested length fits the path.
 fn check_length(args: &Args, driver: &Driver, keys: &[Key]) -> Result<(), ToolError> {
     let max =
         keys.iter().filter_map(|key| driver.connection(key)).map(|c| c.data_bytes_max()).min();
@@ -113,7 +113,7 @@ fn explain(failure: Failure, to: Destination, args: &Args, config: &Config) -> T
     }
 }
 
-/// The error when nobody answered.
+/// Returns the error when the server did not answer.
 pub(super) fn nobody(args: &Args, to: Destination, config: &Config) -> ToolError {
     let seconds = config.connect_timeout_ns / 1_000_000_000;
     let (address, door) = (to.address(), args.link.door());
@@ -128,7 +128,8 @@ pub(super) fn judge(args: &Args, ended: &[FlowEnd]) -> Outcome {
         Some(asked) => rate >= asked as f64 * SHARE_ENOUGH,
         None => rate > 0.0,
     };
-    // Without a control exchange what was sent is all that is known; what comes back was not asked for.
+    // Without a control exchange only the sent data is known, and data that comes back was not
+    // requested.
     let rate_of = |direction: &Direction| match args.plain {
         true => direction.sent.map(|sent| sent.bits_per_s()),
         false => direction.bits_per_s,

@@ -1,36 +1,36 @@
-//! The part of a connection that a measurement uses, of the own stack or of the kernel.
+//! The part of a connection that a measurement uses, of Godwit's own stack or of the kernel.
 
 use dccp::connection::{Connection, SendError, State};
 use dccp::feature::{Feature, number};
 
 /// An open connection.
 pub(crate) trait Conduit {
-    /// Congestion control of the data sent and received.
+    /// Returns the congestion control of the data sent and received.
     fn ccids(&self) -> (u8, u8);
 
-    /// Octets of data that a datagram may have now.
+    /// Returns the most bytes of data that a datagram may have now.
     fn data_bytes_max(&self) -> usize;
 
-    /// Hands a datagram over; `priority` counts with that policy of the queue.
+    /// Queues a datagram; `priority` is for the queue policy of that name.
     ///
     /// # Errors
     ///
-    /// Why it was not taken.
+    /// Returns the reason why the datagram was not accepted.
     fn send(&mut self, datagram: &[u8], priority: u32) -> Result<(), SendError>;
 
-    /// Returns whether datagrams wait to be sent.
+    /// Returns true if datagrams wait to be sent.
     fn has_queued(&self) -> bool;
 
-    /// The round-trip time, where it is known.
+    /// Returns the round-trip time, if it is known.
     fn rtt_ns(&self) -> Option<u64>;
 
-    /// Returns whether both ends have closed.
+    /// Returns true if both ends have closed.
     fn is_closed(&self) -> bool;
 
-    /// Closes.
+    /// Closes the connection.
     fn close(&mut self, now_ns: u64);
 
-    /// Resets.
+    /// Resets the connection.
     fn abort(&mut self);
 }
 

@@ -1,52 +1,52 @@
-//! What is counted: by the sender, and by the receiver, whose figures are the result.
+//! Figures of the sender, and of the receiver, whose figures are the result.
 
 use serde::{Deserialize, Serialize};
 
-/// What a sender says of itself.
+/// Figures that a sender reports of itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Sent {
-    /// Datagrams that DCCP took for sending.
+    /// Datagrams that DCCP accepted for sending.
     pub(crate) datagrams: u64,
-    /// Their octets.
+    /// Bytes of these datagrams.
     pub(crate) bytes: u64,
-    /// Datagrams that were due at the rate asked for and were not sent, since congestion control did
-    /// not let them in time; behind the time to settle, if there is one.
+    /// Datagrams that were due at the requested rate and were not sent, because congestion control
+    /// did not permit them in time. Datagrams of the time to settle, if there is one, do not count.
     pub(crate) never_sent: u64,
-    /// From the first to the last due time.
+    /// Seconds from the first to the last due time.
     pub(crate) seconds: f64,
-    /// Processor time of the process over this time, 1 for a whole processor.
+    /// Processor time of the process over these seconds, 1 for a whole processor.
     pub(crate) cpu: f64,
 }
 
-/// What a receiver says: datagrams that the application read.
+/// Figures of a receiver: datagrams that the application read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Received {
-    /// Datagrams.
+    /// Datagrams that the application read.
     pub(crate) datagrams: u64,
-    /// Their octets.
+    /// Bytes of these datagrams.
     pub(crate) bytes: u64,
     /// Datagrams that were sent and not read.
     pub(crate) lost: u64,
-    /// Datagrams that came behind a later one.
+    /// Datagrams that came after a later one.
     pub(crate) out_of_order: u64,
-    /// Of the datagrams, those without a number, of another program or too short for one.
+    /// Datagrams without a number: from another program, or too short for one.
     pub(crate) without_number: u64,
-    /// The time that so many datagrams stand for: from the first to the last, and one gap more; but
-    /// what the sender took, if that is longer: a path that fell silent was slow.
+    /// Time that the datagrams cover, in seconds: from the first to the last, and one gap more. The
+    /// sender's time counts if it is longer, because a path that fell silent was slow.
     pub(crate) seconds: f64,
-    /// Processor time of the process over this time, 1 for a whole processor.
+    /// Processor time of the process over these seconds, 1 for a whole processor.
     pub(crate) cpu: f64,
 }
 
 impl Received {
-    /// Bits of application data in a second.
+    /// Returns the bits of application data per second.
     pub(crate) fn bits_per_s(&self) -> f64 {
         per_second(self.bytes, self.seconds)
     }
 }
 
 impl Sent {
-    /// Bits of application data in a second.
+    /// Returns the bits of application data per second.
     pub(crate) fn bits_per_s(&self) -> f64 {
         per_second(self.bytes, self.seconds)
     }
@@ -56,24 +56,24 @@ pub(crate) fn per_second(bytes: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
 }
 
-/// The receiving side of a flow while it runs.
+/// Receiving side of a flow while it runs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Incoming {
     datagrams: u64,
     bytes: u64,
     out_of_order: u64,
     without_number: u64,
-    /// One more than the greatest number seen.
+    /// Greatest number received, plus one.
     expected: u64,
     first_ns: Option<u64>,
     last_ns: u64,
     cpu_first_ns: u64,
-    /// What the sender said at its end.
+    /// Figures that the sender reported at its end.
     pub(crate) fin: Option<Sent>,
     mark: Mark,
 }
 
-/// Where the last interval ended.
+/// Counters at the end of the last interval.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mark {
     datagrams: u64,
@@ -81,17 +81,17 @@ struct Mark {
     expected: u64,
 }
 
-/// What came, or left, within an interval.
+/// Datagrams that came, or left, within an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) datagrams: u64,
     pub(crate) bytes: u64,
-    /// Numbers that were passed over, less those that came late.
+    /// Numbers that were skipped, less those that came late.
     pub(crate) lost: u64,
 }
 
 impl Incoming {
-    /// A datagram of data was read.
+    /// Counts a datagram of data that the application read.
     pub(crate) fn take(&mut self, now_ns: u64, cpu_ns: u64, number: Option<u64>, len: usize) {
         if self.first_ns.is_none() {
             (self.first_ns, self.cpu_first_ns) = (Some(now_ns), cpu_ns);
@@ -106,7 +106,7 @@ impl Incoming {
         }
     }
 
-    /// Whether any datagram had a number, so that losses show.
+    /// Returns true if any datagram had a number, so that losses show.
     pub(crate) const fn is_numbered(&self) -> bool {
         self.expected > 0
     }
@@ -115,7 +115,7 @@ impl Incoming {
         self.first_ns
     }
 
-    /// What came since the last call.
+    /// Returns the datagrams since the last call.
     pub(crate) fn step(&mut self) -> Step {
         let Mark { datagrams, bytes, expected } = self.mark;
         self.mark = Mark { datagrams: self.datagrams, bytes: self.bytes, expected: self.expected };
@@ -125,7 +125,8 @@ impl Incoming {
         Step { datagrams, bytes: self.bytes - bytes, lost }
     }
 
-    /// All that came. What the sender said at its end tells how much was lost behind the last one.
+    /// Returns the figures of all datagrams. The sender's figures at its end show losses after the
+    /// last received datagram.
     pub(crate) fn figures(&self, cpu_ns: u64) -> Received {
         let numbered = self.datagrams - self.without_number;
         let sent = self.fin.map_or(self.expected + self.without_number, |fin| fin.datagrams);

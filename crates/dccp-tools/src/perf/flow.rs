@@ -1,4 +1,4 @@
-//! One connection of a measurement: what it sends, what it receives, and when it is over.
+//! One connection of a measurement: the data that it sends and receives, and its end.
 
 use dccp_link::LinkError;
 
@@ -7,32 +7,32 @@ use super::figures::Incoming;
 use super::message::{Message, Order};
 use super::outgoing::Outgoing;
 
-/// How often an order is repeated until data comes.
+/// Time between repetitions of an order until data comes.
 const HELLO_NS: u64 = 250_000_000;
-/// A receiver stays for so long after its report, in case the report is lost.
+/// Time that a receiver stays after its report, in case the report is lost.
 const LINGER_NS: u64 = 1_000_000_000;
-/// Closing is given up after this time.
+/// Time after which closing is given up.
 const CLOSING_NS: u64 = 3_000_000_000;
-/// Nothing came for so long: the other end is gone.
+/// Time without a packet after which the other end counts as gone.
 const SILENCE_NS: u64 = 30_000_000_000;
 
-/// What a client wants of a connection.
+/// Request of a client for a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wish {
-    /// Send this.
+    /// Data that the client sends.
     pub(crate) forward: Option<Order>,
-    /// Have this sent.
+    /// Data that the server sends.
     pub(crate) reverse: Option<Order>,
 }
 
-/// A connection.
+/// One connection of a measurement.
 #[derive(Debug)]
 pub(crate) struct Flow {
-    /// From 1 on, as shown.
+    /// Number of the flow as printed, from 1 on.
     pub(crate) id: u32,
-    /// On a client's side.
+    /// Request of a client; `None` at a server.
     wish: Option<Wish>,
-    /// Nothing but data is sent, and whatever comes is data.
+    /// True without a control exchange: only data is sent, and everything received is data.
     pub(crate) is_plain: bool,
     pub(crate) outgoing: Option<Outgoing>,
     pub(crate) incoming: Incoming,
@@ -45,11 +45,11 @@ pub(crate) struct Flow {
     has_last_interval: bool,
     closing_ns: Option<u64>,
     pub(crate) is_gone: bool,
-    /// Why it ended before its time.
+    /// Reason why the flow ended early.
     pub(crate) failure: Option<String>,
-    /// Congestion control of what it sends and receives.
+    /// Congestion control of the data that it sends and receives.
     pub(crate) ccids: (u8, u8),
-    /// The round-trip time when it was last looked at.
+    /// Latest known round-trip time.
     pub(crate) rtt_ns: Option<u64>,
 }
 
@@ -76,7 +76,7 @@ impl Flow {
         }
     }
 
-    /// Both ends agree: it begins.
+    /// Begins the flow, after both ends have connected.
     pub(crate) fn connected(&mut self, now_ns: u64, cpu_ns: u64, connection: &impl Conduit) {
         self.started_ns = Some(now_ns);
         self.interval_ns = now_ns;
@@ -93,7 +93,7 @@ impl Flow {
         }
     }
 
-    /// What a datagram says; without a control exchange all are data.
+    /// Reads a datagram; without a control exchange all datagrams are data.
     fn read(&self, datagram: &[u8]) -> Message {
         match Message::read(datagram) {
             Message::Data(number) => Message::Data(number),
@@ -102,7 +102,7 @@ impl Flow {
         }
     }
 
-    /// A datagram was read.
+    /// Processes a datagram.
     pub(crate) fn received(
         &mut self,
         now_ns: u64,
@@ -138,7 +138,7 @@ impl Flow {
         }
     }
 
-    /// Hands over what is due; how many datagrams.
+    /// Queues the datagrams that are due. Returns their count.
     pub(crate) fn feed(
         &mut self,
         now_ns: u64,
@@ -171,13 +171,14 @@ impl Flow {
         count
     }
 
-    /// Time passes: what is late is given up, what is over is closed, who is silent is left.
+    /// Updates the flow after time has passed: gives up late datagrams, closes a finished flow, and
+    /// ends one whose other end is silent.
     pub(crate) fn tick(&mut self, now_ns: u64, connection: &mut impl Conduit) {
         if let Some(outgoing) = &mut self.outgoing {
             outgoing.give_up_late(now_ns);
         }
         if let Some(at_ns) = self.closing_ns {
-            // What was measured does not depend on the other end's answer.
+            // The measurement does not depend on the other end's answer.
             let is_over = connection.is_closed() || now_ns >= at_ns + CLOSING_NS;
             self.is_gone |= is_over;
             return;
@@ -197,19 +198,19 @@ impl Flow {
         }
     }
 
-    /// Whether this end is the one to close, now.
+    /// Returns true if this end must close the connection now.
     fn may_close(&self, now_ns: u64) -> bool {
         let has_sent = self.outgoing.is_some();
         match self.wish {
             Some(Wish { reverse: None, .. }) => has_sent,
-            // The other end closes when it has the report; it may be lost.
+            // The other end closes when it has the report; the report may be lost.
             Some(_) => self.reported_ns.is_some_and(|at_ns| now_ns >= at_ns + LINGER_NS),
-            // A server that was only asked to send is done with the report.
+            // A server that only had to send is done with the report.
             None => has_sent && self.incoming.first_ns().is_none(),
         }
     }
 
-    /// When [`Flow::feed`] or [`Flow::tick`] has something to do although nothing came.
+    /// Returns the time at which [`Flow::feed`] or [`Flow::tick`] is due although no packet comes.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         if let Some(at_ns) = self.closing_ns {
             return Some(at_ns + CLOSING_NS);
@@ -221,14 +222,14 @@ impl Flow {
         [sending, linger, self.hello_ns, silence].into_iter().flatten().min()
     }
 
-    /// A signal ends it: what was sent so far is the measurement.
+    /// Ends the flow after a signal: the data sent so far is the measurement.
     pub(crate) fn end_now(&mut self, now_ns: u64) {
         if let Some(outgoing) = &mut self.outgoing {
             outgoing.end_now(now_ns);
         }
     }
 
-    /// The connection is over, because of `error` unless a close was answered.
+    /// Records the end of the connection: `error` is the reason, unless it answers a close.
     pub(crate) fn ended(&mut self, now_ns: u64, error: Option<&LinkError>) {
         self.is_gone = true;
         if let Some(error) = error
@@ -242,7 +243,7 @@ impl Flow {
         }
     }
 
-    /// Whether an interval ends now: after its time, or since no more data follows.
+    /// Returns true if an interval ends now: after its time, or because no more data follows.
     pub(crate) fn has_interval(&mut self, now_ns: u64, interval_ns: u64) -> bool {
         if self.started_ns.is_none() || self.has_last_interval {
             return false;
@@ -254,11 +255,11 @@ impl Flow {
             return passed_ns >= interval_ns && !self.is_gone;
         }
         self.has_last_interval = self.outgoing.is_some() || self.receives();
-        // A moment behind the last full interval is none.
+        // A remainder shorter than 2 % of an interval gets no line of its own.
         self.has_last_interval && passed_ns > interval_ns / 50
     }
 
-    /// Whether data came, or was asked for.
+    /// Returns true if data came, or was requested.
     pub(crate) fn receives(&self) -> bool {
         let asked = self.wish.is_some_and(|wish| wish.reverse.is_some());
         asked || self.incoming.first_ns().is_some() || self.incoming.fin.is_some()

@@ -1,4 +1,4 @@
-//! Both sides over the kernel's own DCCP: the same flows, fed from the kernel's sockets.
+//! Both sides over the kernel's own DCCP: the same flows, with the kernel's sockets.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -18,22 +18,22 @@ use super::{Args, client};
 use crate::kernel;
 use crate::{Outcome, ToolError};
 
-/// A signal that comes between a look and a wait is noticed after this time.
+/// Longest time until a signal is noticed that comes between a check and a wait.
 const LOOK_NS: u64 = 200_000_000;
-/// Time after which a full send queue is tried again; `poll(2)` does not know when there is room.
+/// Time after which a full send queue is tried again; `poll(2)` does not report free room in it.
 const RETRY_NS: u64 = 1_000_000;
-/// Datagrams read from one connection before the others have their turn.
+/// Most datagrams read from one connection before the others have their turn.
 const READ_MAX: usize = 128;
-/// Octets of the longest datagram that IP carries.
+/// Bytes of the longest datagram that IP carries.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
 
 /// A socket of the kernel as an end of a flow.
 struct KernelConduit {
-    /// `None` once it is closed.
+    /// Socket of the connection; `None` once it is closed.
     socket: Option<DccpSocket>,
     /// Congestion control of the data sent and received, as agreed in the handshake.
     ccids: (u8, u8),
-    /// Octets of data that a datagram may have, as of the start.
+    /// Most bytes of data that a datagram may have, at the start.
     data_bytes_max: usize,
 }
 
@@ -59,7 +59,7 @@ impl Conduit for KernelConduit {
         let Some(socket) = &self.socket else { return Err(SendError::Closed) };
         socket.send(datagram).map_err(|error| match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::Interrupted => SendError::QueueFull,
-            // The kernel says so of what is longer than the path takes now.
+            // The kernel returns this error for a datagram longer than the path permits now.
             _ if datagram.len() > self.data_bytes_max() => SendError::TooLong,
             _ => SendError::Closed,
         })
@@ -89,7 +89,7 @@ impl Conduit for KernelConduit {
     }
 }
 
-/// One connection.
+/// One connection of a side.
 struct Member {
     conduit: KernelConduit,
     flow: Flow,
@@ -107,7 +107,7 @@ struct KernelSession {
     members: Vec<Member>,
     flows_count: u32,
     ended: Vec<FlowEnd>,
-    /// More could be sent at once.
+    /// True if more could be sent at once.
     has_more: bool,
     buffer: Vec<u8>,
 }
@@ -116,7 +116,8 @@ struct KernelSession {
 ///
 /// # Errors
 ///
-/// When a flag needs the own stack, or the kernel refuses a socket or a connection.
+/// Returns an error when a flag needs Godwit's own stack, or the kernel refuses a socket or a
+/// connection.
 pub(super) fn run(args: &Args, config: &Config) -> Result<Outcome, ToolError> {
     let refused = [
         (args.search, "--search"),
@@ -251,7 +252,7 @@ impl KernelSession {
         self.members.push(Member { conduit, flow, addresses: [local, shown(remote)] });
     }
 
-    /// One turn: waits for something, and does what it asks for.
+    /// Runs one turn: waits for events and handles them.
     fn turn(&mut self, listener: Option<&DccpSocket>) -> Result<(), ToolError> {
         self.wait(listener)?;
         if let Some(listener) = listener {

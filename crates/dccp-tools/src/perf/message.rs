@@ -1,5 +1,6 @@
-//! What perf puts into datagrams. Data begins with a number, if it is long enough for one; the few other
-//! messages are JSON behind the same head, so that an older end passes over what it does not know.
+//! Messages of perf in datagrams. Data begins with a number, if it is long enough for one. The few
+//! other messages are JSON after the same head, so that an older end ignores messages that it does
+//! not know.
 //!
 //! ```text
 //! 0        2        3        4                 12
@@ -17,24 +18,25 @@ const DATA: u8 = 0;
 const HELLO: u8 = 1;
 const FIN: u8 = 2;
 const REPORT: u8 = 3;
-/// Octets in front of the JSON.
+/// Bytes before the JSON.
 const HEAD_BYTES: usize = 4;
-/// Octets of numbered data at least.
+/// Least bytes of numbered data.
 const DATA_HEAD_BYTES: usize = 12;
 
-/// What a client asks its server to send.
+/// Data that a client requests from its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Order {
-    /// Octets of a datagram; the server sends shorter ones if its path takes no more.
+    /// Bytes of a datagram; the server sends shorter ones if its path requires it.
     pub(crate) datagram_bytes: usize,
-    /// For so long.
+    /// Duration of sending, in milliseconds.
     pub(crate) duration_ms: u64,
-    /// Or until so many octets were sent, if that is sooner.
+    /// Bytes after which sending ends, if that is sooner than the duration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) octets: Option<u64>,
-    /// At this rate of data; as fast as it goes without.
+    /// Rate of data, in bits per second; `None` for as fast as possible.
     pub(crate) bits_per_s: Option<u64>,
-    /// What is due and not sent in the first milliseconds is not counted: congestion control finds its rate.
+    /// Milliseconds at the start in which datagrams that are due and not sent are not counted:
+    /// congestion control finds its rate.
     #[serde(default)]
     pub(crate) settling_ms: u64,
 }
@@ -44,13 +46,13 @@ pub(crate) struct Order {
 pub(crate) enum Message {
     /// Data, with its number.
     Data(u64),
-    /// The other end shall send.
+    /// Request that the other end send data.
     Hello(Order),
-    /// The other end has sent everything.
+    /// End of the other end's data, with its figures.
     Fin(Sent),
-    /// What the other end received.
+    /// Figures of the data that the other end received.
     Report(Received),
-    /// Data of somebody else's program, or too short for a number.
+    /// Data of another program, or too short for a number.
     Plain,
 }
 
@@ -81,7 +83,7 @@ impl Message {
         }
     }
 
-    /// The datagram of a message other than data.
+    /// Returns the datagram of a message other than data.
     pub(crate) fn write(&self) -> Vec<u8> {
         let (kind, json) = match self {
             Self::Hello(order) => (HELLO, serde_json::to_vec(order)),
@@ -111,7 +113,7 @@ mod tests {
             bits_per_s: None,
             settling_ms: 2,
         };
-        // An older end says nothing of settling.
+        // An older end sends no settling time.
         let older = br#"{"datagram_bytes":1,"duration_ms":2,"bits_per_s":3}"#;
         assert_eq!(serde_json::from_slice::<Order>(older).unwrap().settling_ms, 0);
         let sent = Sent { datagrams: 7, bytes: 9, never_sent: 3, ..Sent::default() };

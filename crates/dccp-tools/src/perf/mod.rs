@@ -1,8 +1,8 @@
 //! `godwit dccp perf`: throughput between two programs, in the manner of iperf.
 //!
-//! `message` is what they tell each other, `figures` what is counted, `outgoing` and `flow` one connection,
-//! `session` the loop of both sides, `client` one side, `search` many of its runs, `kernel` both sides over
-//! the kernel's DCCP, `report` what is shown, `udp` the same without DCCP.
+//! `message` has the messages between them, `figures` the counted figures, `outgoing` and `flow`
+//! one connection, `session` the loop of both sides, `client` one side, `search` many of its runs,
+//! `kernel` both sides over the kernel's DCCP, `report` the output, `udp` the same without DCCP.
 
 mod client;
 mod conduit;
@@ -33,13 +33,13 @@ use message::Order;
 use report::{FlowEnd, Output};
 use session::Session;
 
-/// Octets of a datagram unless asked otherwise: with all headers a frame of 1,500 over IPv4.
+/// Default bytes of a datagram: with all headers a frame of 1,500 over IPv4.
 pub(crate) const DATAGRAM_BYTES: usize = 1_424;
-/// With a rate asked for, less than this share of it has fallen short.
+/// Least share of a requested rate; less has fallen short.
 const SHARE_ENOUGH: f64 = 0.95;
-/// Milliseconds that a run takes at most which a number of octets ends.
+/// Most milliseconds of a run that ends after a number of bytes.
 const UNLIMITED_MS: u64 = 1_000_000_000;
-/// Queues of data as fast as it goes; `--set tx_qlen` says otherwise.
+/// Default length of the queue for data without a rate; `--set tx_qlen` changes it.
 const QUEUE_LEN: usize = 64;
 
 /// Measure throughput over DCCP with a server (-s) and a client (-c), like iperf.
@@ -137,7 +137,7 @@ pub struct Args {
     /// Accepted for iperf command lines; each line is written at once
     #[arg(long = "forceflush", hide = true)]
     _flushes: bool,
-    // Last, since its heading is that of all that follows.
+    // Last, because its heading holds for all flags after it.
     #[command(flatten)]
     link: LinkArgs,
 }
@@ -151,11 +151,11 @@ fn parse_percent(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| format!("{text} is no share: percent from 0 on, below 100"))
 }
 
-/// Does what the flags ask for.
+/// Runs the command.
 ///
 /// # Errors
 ///
-/// What made it impossible.
+/// Returns the error that made it impossible.
 pub fn run(args: &Args) -> Result<Outcome, ToolError> {
     if args.udp {
         args.check_udp()?;
@@ -183,7 +183,7 @@ pub fn run(args: &Args) -> Result<Outcome, ToolError> {
 }
 
 impl Args {
-    /// Names what to write in the place of -u together with what it does not do.
+    /// Refuses flags that plain UDP does not support, and names alternatives.
     fn check_udp(&self) -> Result<(), ToolError> {
         let instead = if self.bandwidth.is_some() {
             "-u with -b: plain UDP is sent as fast as it goes; leave -u out, and DCCP sends at this \
@@ -211,7 +211,7 @@ impl Args {
         output
     }
 
-    /// The carrier with the own address of -B.
+    /// Returns the carrier with the local address of -B.
     fn bound(&self, options: CarrierOptions) -> CarrierOptions {
         match self.bind {
             Some(ScopedAddress { address, scope }) => {
@@ -230,11 +230,11 @@ impl Args {
         self.probe.as_ref().map(create).transpose()
     }
 
-    /// What a sender is to do.
+    /// Returns the order for a sender.
     fn order(&self) -> Order {
         Order {
             datagram_bytes: self.len.map_or(DATAGRAM_BYTES, usize::from),
-            // A number of octets takes as long as it takes.
+            // A number of bytes has no time limit of its own.
             duration_ms: match self.octets {
                 Some(_) => UNLIMITED_MS,
                 None => self.time.as_millis() as u64,
@@ -249,7 +249,7 @@ impl Args {
         self.wish_of(self.order())
     }
 
-    /// Who is to do it.
+    /// Returns the order for the ends that the flags name.
     fn wish_of(&self, order: Order) -> Wish {
         Wish {
             forward: (!self.reverse).then_some(order),
@@ -257,7 +257,7 @@ impl Args {
         }
     }
 
-    /// Bits of data in a datagram.
+    /// Returns the bits of data in a datagram.
     fn datagram_bits(&self) -> f64 {
         self.order().datagram_bytes.max(1) as f64 * 8.0
     }

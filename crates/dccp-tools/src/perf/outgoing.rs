@@ -1,5 +1,5 @@
-//! The sending side of a flow: when datagrams are due, which of them could be sent, and the end, which
-//! is repeated until the receiver has told what it read.
+//! Sending side of a flow: the due times of datagrams, the datagrams that could be sent, and the
+//! end message, which is repeated until the receiver has reported.
 
 use dccp::connection::SendError;
 
@@ -7,55 +7,57 @@ use super::conduit::Conduit;
 use super::figures::{Received, Sent, Step};
 use super::message::{Message, Order};
 
-/// A datagram that could not be sent within this time after it was due is not sent at all.
+/// Time after its due time in which a datagram may still be sent.
 const LATE_NS: u64 = 10_000_000;
-/// First repetition of the end.
+/// Time to the first repetition of the end message.
 const FIN_NS: u64 = 200_000_000;
-/// Without a control exchange the queue is looked at so often until it is empty.
+/// Time between checks of the queue until it is empty, without a control exchange.
 const QUEUE_NS: u64 = 1_000_000;
-/// The end is repeated for so long.
+/// Time for which the end message is repeated.
 const FIN_GIVE_UP_NS: u64 = 10_000_000_000;
-/// Datagrams handed over at once.
+/// Most datagrams queued at once.
 const FEED_MAX: usize = 128;
 
-/// How far a sender has come.
+/// State of a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
     Running,
-    /// When the next Fin is due, and when to give up.
+    /// Time of the next Fin, and time to give up.
     Ending {
         next_ns: u64,
         give_up_ns: u64,
     },
     Reported(Received),
-    /// The receiver never told.
+    /// End without a report of the receiver.
     Unreported,
 }
 
-/// A sender.
+/// Sending side of a flow.
 #[derive(Clone, Debug)]
 pub(crate) struct Outgoing {
     buffer: Vec<u8>,
     bits_per_s: Option<u64>,
-    /// Octets that are left to be sent; `None` without a limit.
+    /// Bytes that are left to be sent; `None` without a limit.
     octets_left: Option<u64>,
     started_ns: u64,
     ends_ns: u64,
-    /// What is due and not sent counts from here on.
+    /// Time from which datagrams that are due and not sent count.
     settled_ns: u64,
-    /// What was not sent before.
+    /// Datagrams that were not sent before `settled_ns`.
     skipped: u64,
     cpu_first_ns: u64,
     sent: Sent,
     is_blocked: bool,
-    /// The receiver is told nothing, and not waited for.
+    /// True without a control exchange: the receiver gets no end message, and the sender waits for
+    /// no report.
     pub(crate) is_plain: bool,
     state: State,
     mark: Sent,
 }
 
 impl Outgoing {
-    /// Sends what `order` says from now on, in datagrams of at most `bytes_max`.
+    /// Returns a sender that sends as `order` says from now on, in datagrams of at most
+    /// `bytes_max`.
     pub(crate) fn new(now_ns: u64, cpu_ns: u64, order: &Order, bytes_max: usize) -> Self {
         Self {
             buffer: vec![0; order.datagram_bytes.min(bytes_max)],
@@ -74,29 +76,29 @@ impl Outgoing {
         }
     }
 
-    /// Octets of each datagram.
+    /// Returns the bytes of each datagram.
     pub(crate) const fn datagram_bytes(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Octets that DCCP took so far.
+    /// Returns the bytes that DCCP has accepted so far.
     pub(crate) const fn sent_bytes(&self) -> u64 {
         self.sent.bytes
     }
 
-    /// Datagrams that have come due until `at_ns`, the first of them at the start.
+    /// Returns the datagrams that have come due until `at_ns`, the first of them at the start.
     fn due(&self, bits_per_s: u64, at_ns: u64) -> u64 {
         let Some(passed_ns) = at_ns.min(self.ends_ns).checked_sub(self.started_ns) else {
             return 0;
         };
         let bits = u128::from(passed_ns) * u128::from(bits_per_s) / 1_000_000_000;
         let each = self.buffer.len().max(1) as u128 * 8;
-        // What comes due at the end itself belongs to the time behind it.
+        // A datagram due exactly at the end belongs to the time after it.
         let is_over = at_ns >= self.ends_ns && bits.is_multiple_of(each);
         (bits / each) as u64 + u64::from(!is_over)
     }
 
-    /// Hands over what is due, as far as the queue takes it; how many datagrams.
+    /// Queues the datagrams that are due, as far as the queue accepts them. Returns their count.
     pub(crate) fn feed(
         &mut self,
         now_ns: u64,
@@ -171,7 +173,7 @@ impl Outgoing {
         count
     }
 
-    /// Returns true when the octets that were asked for have been sent.
+    /// Returns true if the requested bytes have been sent.
     const fn is_complete(&self) -> bool {
         matches!(self.octets_left, Some(0))
     }
@@ -180,7 +182,7 @@ impl Outgoing {
         self.sent.datagrams + self.sent.never_sent + self.skipped
     }
 
-    /// What has been due for too long is not sent any more.
+    /// Gives up datagrams that have been due for too long.
     pub(crate) fn give_up_late(&mut self, now_ns: u64) {
         if self.state != State::Running {
             return;
@@ -199,7 +201,7 @@ impl Outgoing {
         self.sent.seconds = now_ns.min(self.ends_ns).saturating_sub(self.started_ns) as f64 / 1e9;
     }
 
-    /// When [`Outgoing::feed`] has something to do although nothing came.
+    /// Returns the time at which [`Outgoing::feed`] is due although no packet comes.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         match self.state {
             State::Running => {
@@ -209,7 +211,7 @@ impl Outgoing {
                         u128::from(self.offered()) * each_bits * 1_000_000_000 / u128::from(rate);
                     (self.started_ns + passed_ns as u64).min(self.ends_ns)
                 });
-                // What the queue does not take now is given up when it is late.
+                // A datagram that the queue does not accept now is given up when it is late.
                 Some(if self.is_blocked { due_ns + LATE_NS } else { due_ns })
             }
             State::Ending { next_ns, .. } => Some(next_ns),
@@ -217,12 +219,12 @@ impl Outgoing {
         }
     }
 
-    /// Ends before its time.
+    /// Ends sending before its time.
     pub(crate) fn end_now(&mut self, now_ns: u64) {
         self.ends_ns = self.ends_ns.min(now_ns);
     }
 
-    /// The connection is gone.
+    /// Ends the sender after its connection is gone.
     pub(crate) fn cut_off(&mut self, now_ns: u64) {
         self.end_now(now_ns);
         self.give_up_late(now_ns);
@@ -231,14 +233,14 @@ impl Outgoing {
         }
     }
 
-    /// The receiver told what it read.
+    /// Stores the receiver's report.
     pub(crate) fn reported(&mut self, received: Received) {
         if !matches!(self.state, State::Running) {
             self.state = State::Reported(received);
         }
     }
 
-    /// What the receiver told.
+    /// Returns the receiver's report.
     pub(crate) const fn report(&self) -> Option<Received> {
         match self.state {
             State::Reported(received) => Some(received),
@@ -246,7 +248,7 @@ impl Outgoing {
         }
     }
 
-    /// Returns whether the queue was full when a datagram was due.
+    /// Returns true if the queue was full when a datagram was due.
     pub(crate) const fn is_blocked(&self) -> bool {
         self.is_blocked
     }
@@ -259,7 +261,7 @@ impl Outgoing {
         matches!(self.state, State::Reported(_) | State::Unreported)
     }
 
-    /// All that was sent.
+    /// Returns the figures of all sent data.
     pub(crate) fn figures(&self, cpu_ns: u64) -> Sent {
         if !self.is_running() {
             return self.sent;
@@ -269,7 +271,7 @@ impl Outgoing {
         Sent { cpu, ..self.sent }
     }
 
-    /// What left since the last call.
+    /// Returns the datagrams that left since the last call.
     pub(crate) const fn step(&mut self) -> Step {
         let (datagrams, bytes) = (self.mark.datagrams, self.mark.bytes);
         self.mark = self.sent;

@@ -1,4 +1,4 @@
-//! What is shown: lines while it runs, a summary of both sides at the end, or all of it as JSON.
+//! Output: lines while it runs, a summary of both sides at the end, or everything as JSON.
 
 use serde::Serialize;
 
@@ -7,24 +7,24 @@ use super::flow::Flow;
 use crate::units::Format;
 use crate::{ToolError, say};
 
-/// Of the documents.
+/// Schema version of the documents.
 const SCHEMA_VERSION: u32 = 1;
 
 /// An interval of one direction.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Interval {
     flow: u32,
-    /// Seen by the end that sent it, or by the one that read it.
+    /// End that counted the interval: `sender` or `receiver`.
     side: &'static str,
     start_s: f64,
     end_s: f64,
     datagrams: u64,
     bytes: u64,
     bits_per_s: f64,
-    /// Of the receiver: numbers that were passed over, of datagrams that have numbers.
+    /// Numbers that were skipped, at the receiver, if the datagrams have numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     lost: Option<u64>,
-    /// Of the sender: the round-trip time.
+    /// Round-trip time, at the sender.
     #[serde(skip_serializing_if = "Option::is_none")]
     rtt_ms: Option<f64>,
 }
@@ -32,17 +32,17 @@ pub(crate) struct Interval {
 /// One direction of a flow, as both ends saw it.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Direction {
-    /// Sent by the client, or by the server.
+    /// End that sent: `client` or `server`.
     pub(crate) from: &'static str,
-    /// Octets of each datagram, if this end sent them.
+    /// Bytes of each datagram, if this end sent them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) datagram_bytes: Option<usize>,
-    /// Of DCCP.
+    /// Congestion control, over DCCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ccid: Option<u8>,
     pub(crate) sent: Option<Sent>,
     pub(crate) received: Option<Received>,
-    /// Bits of application data in a second that the receiver read.
+    /// Bits of application data per second that the receiver read.
     pub(crate) bits_per_s: Option<f64>,
 }
 
@@ -54,11 +54,11 @@ pub(crate) struct FlowEnd {
     pub(crate) remote: String,
     pub(crate) directions: Vec<Direction>,
     pub(crate) failure: Option<String>,
-    /// Without a control exchange neither end knows of the other one.
+    /// True without a control exchange, in which case neither end has the other's figures.
     pub(crate) is_plain: bool,
 }
 
-/// Everything, as JSON.
+/// Results of all flows, as JSON.
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     tool: &'static str,
@@ -70,7 +70,7 @@ struct Document<'a> {
     flows: &'a [FlowEnd],
 }
 
-/// Where results go.
+/// Output of a side.
 pub(crate) struct Output {
     pub(crate) is_json: bool,
     pub(crate) role: &'static str,
@@ -100,7 +100,7 @@ impl Output {
         }
     }
 
-    /// A line of text, if it is text that is asked for.
+    /// Prints a line of text, if the output is text.
     pub(crate) fn line(&self, text: &str) -> Result<(), ToolError> {
         if self.is_json { Ok(()) } else { say(&format!("{text}\n")) }
     }
@@ -112,7 +112,7 @@ impl Output {
         self.line("[ ID]  Interval             Transfer      Bitrate")
     }
 
-    /// The interval of a flow that ends now.
+    /// Prints the interval of a flow that ends now.
     pub(crate) fn interval(&mut self, flow: &mut Flow, now_ns: u64) -> Result<(), ToolError> {
         let Some(started_ns) = flow.started_ns else { return Ok(()) };
         let since = |at_ns: u64| at_ns.saturating_sub(started_ns) as f64 / 1e9;
@@ -143,7 +143,7 @@ impl Output {
         Ok(())
     }
 
-    /// The summary of flows that have ended.
+    /// Prints the summary of flows that have ended.
     pub(crate) fn summary(&mut self, flows: &[FlowEnd]) -> Result<(), ToolError> {
         if self.is_json {
             let document = Document {
@@ -241,7 +241,7 @@ impl FlowEnd {
     }
 }
 
-/// A line of a flow from one second to another.
+/// Formats a line of a flow from one second to another.
 fn row(
     format: Format,
     flow: u32,
@@ -253,7 +253,7 @@ fn row(
     format!("[{flow:>3}] {start_s:>6.2}-{end_s:<6.2} sec  {bytes:>12}  {rate:>16}")
 }
 
-/// Lost out of all, in datagrams.
+/// Formats the lost datagrams out of all datagrams.
 fn losses(lost: u64, read: u64) -> String {
     let all = lost + read;
     let share = if all > 0 { lost as f64 * 100.0 / all as f64 } else { 0.0 };

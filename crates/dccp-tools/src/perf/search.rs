@@ -1,5 +1,5 @@
-//! `--search`: the highest constant rate of which enough is received. Each step is a measurement like any
-//! other, over connections of its own; which rate is next is the business of [`measure::search`].
+//! `--search`: the highest constant rate of which enough is received. Each step is an ordinary
+//! measurement, over connections of its own; [`measure::search`] chooses the next rate.
 
 use dccp_link::Config;
 use measure::plan::SearchPlan;
@@ -13,43 +13,44 @@ use crate::options::Destination;
 use crate::units;
 use crate::{Outcome, ToolError, say};
 
-/// Of the documents.
+/// Schema version of the documents.
 const SCHEMA_VERSION: u32 = 1;
-/// Where a search begins without -b, in bits per second.
+/// First rate of a search without -b, in bits per second.
 const START_BITS_PER_S: u64 = 1_000_000;
-/// No rate above this is tried.
+/// Greatest rate that is tried, in bits per second.
 const MAX_BITS_PER_S: f64 = 1e12;
 /// Factor from one step to the next until one is missed.
 const GROWTH: f64 = 2.0;
-/// Bisection ends when the least rate missed is this much above the highest met.
+/// Percentage of the highest rate met to which bisection narrows the distance to the least rate
+/// missed.
 const WIDTH_PERCENT: f64 = 2.0;
 /// Halvings that narrow [`GROWTH`] to [`WIDTH_PERCENT`].
 const BISECTIONS: u32 = 6;
-/// Confirming steps at most, each at a lower rate than the one before.
+/// Most confirming steps, each at a lower rate than the one before.
 const CONFIRMATIONS: u32 = 6;
-/// The share of a step in which congestion control finds its rate.
+/// Share of a step in which congestion control finds its rate.
 const SETTLING: f64 = 0.2;
 
 /// A rate that was tried.
 #[derive(Clone, Debug, Serialize)]
 struct Step {
     purpose: &'static str,
-    /// Of each connection and direction.
+    /// Rate of each connection and direction.
     bits_per_s: f64,
-    /// Datagrams that were due, behind the time to settle also those that were not sent.
+    /// Datagrams that were due; after the time to settle also those that were not sent.
     due: u64,
     received: u64,
     lost: u64,
-    /// Due and not sent, since congestion control or the sender did not come to it in time.
+    /// Datagrams that were due and not sent in time, because of congestion control or the sender.
     never_sent: u64,
     missing_percent: f64,
-    /// What the receivers read, all together.
+    /// Rate that all receivers together read.
     received_bits_per_s: f64,
-    /// Void when an end has not told what it did.
+    /// Outcome of the step; void if an end has not reported.
     outcome: &'static str,
 }
 
-/// Everything, as JSON.
+/// Results of the search, as JSON.
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     tool: &'static str,
@@ -65,9 +66,9 @@ struct Document<'a> {
     growth: f64,
     width_percent: f64,
     steps: &'a [Step],
-    /// Of each connection and direction; null when no rate was confirmed.
+    /// Confirmed rate of each connection and direction; null if there is none.
     found_bits_per_s: Option<f64>,
-    /// The least rate above it that was missed.
+    /// Least rate above it that was missed.
     missed_bits_per_s: Option<f64>,
     stop: &'static str,
 }
@@ -91,7 +92,7 @@ fn plan(args: &Args) -> SearchPlan {
     }
 }
 
-/// Searches, and shows each step.
+/// Searches, and prints each step.
 pub(super) fn run(args: &Args, host: &str, config: &Config) -> Result<Outcome, ToolError> {
     let to = args.link.destination(host)?;
     let dwell_s = args.time.as_secs_f64();
@@ -133,7 +134,7 @@ pub(super) fn run(args: &Args, host: &str, config: &Config) -> Result<Outcome, T
     })
 }
 
-/// One step; `None` when a signal ended it.
+/// Measures one step. Returns `None` when a signal ended it.
 fn measure(
     args: &Args,
     to: Destination,
@@ -237,7 +238,7 @@ fn show(args: &Args, found: Option<Found>, steps: &[Step]) -> Result<(), ToolErr
     say(&format!("{json}\n"))
 }
 
-/// What kept the search from going on.
+/// Returns the reason why the search ended.
 const fn stop_words(found: Option<Found>) -> &'static str {
     match found {
         None => "interrupted",

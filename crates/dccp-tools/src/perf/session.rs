@@ -1,4 +1,4 @@
-//! The loop of either side: it waits, reads, feeds the connections and shows what they did.
+//! Loop of either side: it waits, receives, feeds the connections and prints their intervals.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -16,21 +16,21 @@ use crate::ToolError;
 use crate::debug::Observer;
 use crate::probe::Recorder;
 
-/// Rounds of feeding and staging between two looks at what came.
+/// Most rounds of feeding and staging between two checks for received packets.
 const ROUNDS_MAX: usize = 32;
 /// Staged packets that are worth a system call.
 const STAGED_ENOUGH: usize = 64;
-/// A signal that comes between a look and a wait is noticed after this time.
+/// Longest time until a signal is noticed that comes between a check and a wait.
 const LOOK_NS: u64 = 200_000_000;
 
-/// What became of an attempt to connect.
+/// Reason why an attempt to connect failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Either end ended it.
+    /// Connection that either end has ended.
     Ended(LinkError),
-    /// The network says that nobody takes packets there, by an error number of Linux.
+    /// Server that is unreachable according to the network, with the error number of Linux.
     Unreachable(i32),
-    /// Nobody answered.
+    /// Server that did not answer.
     Silent,
 }
 
@@ -39,17 +39,17 @@ pub(crate) struct Session {
     pub(crate) driver: Driver,
     pub(crate) output: Output,
     pub(crate) signals: Signals,
-    /// Writes down what congestion control knows, if that was asked for.
+    /// Writer of congestion control's figures, if requested.
     pub(crate) recorder: Option<Recorder>,
-    /// Nothing but data is sent, and whatever comes is data.
+    /// True without a control exchange: only data is sent, and everything received is data.
     pub(crate) is_plain: bool,
     flows: BTreeMap<Key, Flow>,
-    /// Tells what connections do, if that was asked for.
+    /// Observer that prints changes of connections, if requested.
     pub(crate) observer: Option<Observer>,
     flows_count: u32,
     interval_ns: Option<u64>,
     is_client: bool,
-    /// More could be sent at once.
+    /// True if more could be sent at once.
     has_more: bool,
     /// Summaries since they were last taken.
     ended: Vec<FlowEnd>,
@@ -87,7 +87,7 @@ impl Session {
         })
     }
 
-    /// Whether a signal asked to stop.
+    /// Returns true if a signal requested a stop.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.signals.stop().load(Ordering::Acquire)
     }
@@ -102,12 +102,12 @@ impl Session {
         self.flows.len()
     }
 
-    /// What has ended since the last call.
+    /// Returns the flows that have ended since the last call.
     pub(crate) fn take_ended(&mut self) -> Vec<FlowEnd> {
         core::mem::take(&mut self.ended)
     }
 
-    /// Ends what is sent, at once.
+    /// Ends the sending of all flows at once.
     pub(crate) fn end_now(&mut self) {
         let now_ns = Clock::mono_ns();
         for flow in self.flows.values_mut() {
@@ -129,7 +129,7 @@ impl Session {
         self.driver.flush();
     }
 
-    /// One turn: waits for something, and does what it asks for.
+    /// Runs one turn: waits for events and handles them.
     pub(crate) fn turn(&mut self) -> Result<(), ToolError> {
         let now_ns = Clock::mono_ns();
         let intervals = self.flows.values().filter(|flow| flow.started_ns.is_some());
@@ -151,7 +151,7 @@ impl Session {
         self.tick(now_ns)
     }
 
-    /// Writes a line for each connection that sends, when it is time to.
+    /// Writes a line for each connection that sends, when one is due.
     fn record(&mut self, now_ns: u64) -> Result<(), ToolError> {
         let Some(recorder) = &mut self.recorder else { return Ok(()) };
         if !recorder.is_due(now_ns) {
@@ -166,7 +166,7 @@ impl Session {
         recorder.write(now_ns)
     }
 
-    /// Tells what connections have done.
+    /// Prints the changes of connections.
     fn observe(&mut self, now_ns: u64) {
         let Some(observer) = &mut self.observer else { return };
         for key in self.flows.keys() {
@@ -227,8 +227,8 @@ impl Session {
         }
     }
 
-    /// Lets connections hand over what is due, and the core what may leave, in turns: the queue of a
-    /// connection may be short.
+    /// Lets connections queue data that is due, and the core send packets, in turns, because the
+    /// queue of a connection may be short.
     fn feed(&mut self, now_ns: u64) {
         let cpu_ns = Clock::process_cpu_ns();
         let mut staged = 0;
@@ -287,7 +287,7 @@ impl Session {
     }
 }
 
-/// A flow at its end, as both ends saw it.
+/// Returns the summary of a flow, as both ends saw it.
 fn end_by_key(flow: &Flow, key: &Key, is_client: bool, cpu_ns: u64) -> FlowEnd {
     let with_scope = |address| ScopedAddress { address, scope: key.scope };
     let local = format!("{} port {}", with_scope(key.local), key.local_port);
@@ -295,7 +295,7 @@ fn end_by_key(flow: &Flow, key: &Key, is_client: bool, cpu_ns: u64) -> FlowEnd {
     end_of(flow, [local, remote], is_client, cpu_ns)
 }
 
-/// Makes the summary of a flow between two addresses, the own one first.
+/// Returns the summary of a flow between two addresses, the local one first.
 pub(super) fn end_of(
     flow: &Flow,
     [local, remote]: [String; 2],
@@ -349,7 +349,8 @@ mod tests {
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
     const PORT: u16 = 5_001;
-    /// Datagrams until buffers have their size, and while allocations are counted.
+    /// Datagrams until buffers have their size; `COUNTED` is their count while allocations are
+    /// counted.
     const WARM: u64 = 20_000;
     const COUNTED: u64 = 20_000;
 
@@ -360,7 +361,7 @@ mod tests {
         Session::new(driver, output, None, is_client).unwrap()
     }
 
-    /// Sends as fast as it goes, until it is told otherwise.
+    /// Sends as fast as it goes, until `is_done`.
     fn send(udp_port: u16, is_done: &AtomicBool) {
         let mut client = session(true);
         let peer = Peer { address: HERE, port: PORT, udp_port };
@@ -401,7 +402,7 @@ mod tests {
             is_done.store(true, Ordering::Release);
             counted
         });
-        // What is lost on the way may make the core remember more than before.
+        // Losses on the way may make the core store more than before.
         assert!(counted.count_total < COUNTED / 100, "{counted:?}");
     }
 }

@@ -1,9 +1,9 @@
 //! `-u`: the same datagrams without DCCP, in the same batches and with the same segmentation and
-//! coalescing. It is the yardstick: what path and machine carry, which a figure of DCCP is a share of.
+//! coalescing. It measures what path and machine carry, as a reference for DCCP's rates.
 //!
-//! Nothing is asked beforehand and nothing holds the sender back, so a path that is too slow loses
-//! datagrams; what counts is what the receiver read. Budget: one system call for up to 128 datagrams, no
-//! allocation while data flows.
+//! There is no exchange beforehand and no limit on the sender, so a path that is too slow loses
+//! datagrams; only data that the receiver read counts. Budget: one system call for up to 128
+//! datagrams, no allocation while data flows.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -19,17 +19,17 @@ use super::report::{Direction, FlowEnd, Output};
 use super::{Args, DATAGRAM_BYTES};
 use crate::{Outcome, ToolError};
 
-/// As of the sockets that carry DCCP.
+/// Socket buffer, as large as that of the sockets that carry DCCP.
 const BUFFER_BYTES: usize = 4 << 20;
 const SEND_SLOTS: usize = 128;
-/// A signal that comes between a look and a wait is noticed after this time.
+/// Longest time until a signal is noticed that comes between a check and a wait.
 const LOOK_NS: u64 = 200_000_000;
-/// The end is repeated after this time, so often.
+/// Time between repetitions of the end message; `FIN_TRIES` is their count.
 const FIN_NS: u64 = 200_000_000;
 const FIN_TRIES: u32 = 50;
-/// Senders that are counted at a time; others are not looked at.
+/// Most senders that are counted at a time; others are ignored.
 const FLOWS_MAX: usize = 1_024;
-/// Octets of any message at most.
+/// Most bytes of any message.
 const MESSAGE_BYTES_MAX: usize = 9_000;
 
 fn open(bind: SocketAddr) -> Result<UdpSocket, ToolError> {
@@ -51,7 +51,7 @@ fn failed(what: &str, error: &std::io::Error) -> ToolError {
     ToolError::Failed(format!("cannot {what}: {error}"))
 }
 
-/// Counts what comes, for any number of senders.
+/// Counts received datagrams, for any number of senders.
 pub(super) fn serve(args: &Args) -> Result<Outcome, ToolError> {
     let any: IpAddr =
         if args.link.v6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
@@ -83,12 +83,12 @@ pub(super) fn serve(args: &Args) -> Result<Outcome, ToolError> {
     Ok(Outcome::Interrupted)
 }
 
-/// Everything that is being read, by sender.
+/// Flows that are being read, by sender.
 struct Readers {
     batch: RecvBatch,
     answers: SendBatch,
     flows: BTreeMap<SocketAddr, Incoming>,
-    /// What was told last: the sender may not have heard it.
+    /// Last report, because the sender may not have received it.
     told: Option<(SocketAddr, Received)>,
     count: u32,
 }
@@ -104,10 +104,10 @@ impl Readers {
         }
     }
 
-    /// Reads what has come; the flows that have ended.
+    /// Reads all datagrams that have come. Returns the flows that have ended.
     fn read(&mut self, socket: &UdpSocket) -> Vec<FlowEnd> {
         let mut ended = Vec::new();
-        // What is reported here are errors of earlier answers: the batch is empty then.
+        // Errors that are reported here concern earlier answers: the batch is empty then.
         while self.batch.receive(socket).unwrap_or(0) > 0 {
             let (now_ns, cpu_ns) = (Clock::mono_ns(), Clock::process_cpu_ns());
             let mut fins = Vec::new();
@@ -134,14 +134,14 @@ impl Readers {
         ended
     }
 
-    /// A sender says that it has sent everything; nothing when that was known.
+    /// Ends the flow of a sender that has sent everything. Returns `None` if it had ended before.
     fn end(&mut self, socket: &UdpSocket, source: SocketAddr, sent: Sent) -> Option<FlowEnd> {
         let told = self.told.filter(|(known, _)| *known == source);
         if let (Some((_, received)), false) = (told, self.flows.contains_key(&source)) {
             self.tell(socket, source, received);
             return None;
         }
-        // Nothing at all may have come of what was sent.
+        // All of its data may be lost.
         let mut flow = self.flows.remove(&source).unwrap_or_default();
         flow.fin = Some(sent);
         let received = flow.figures(Clock::process_cpu_ns());
@@ -156,7 +156,7 @@ impl Readers {
         slot[..message.len()].copy_from_slice(&message);
         self.answers.commit(message.len(), to, None);
         self.answers.flush(socket);
-        // A sender that is not told asks again.
+        // A sender without a report sends its end message again.
         self.answers.discard();
     }
 
@@ -174,7 +174,7 @@ impl Readers {
         FlowEnd { flow, local, remote, directions: vec![direction], failure: None, is_plain: false }
     }
 
-    /// The figures of flows whose senders have not said that they are done.
+    /// Returns the figures of flows whose senders have not reported their end.
     fn end_all(&mut self, socket: &UdpSocket) -> Vec<FlowEnd> {
         let cpu_ns = Clock::process_cpu_ns();
         let flows = core::mem::take(&mut self.flows).into_iter();
@@ -193,7 +193,7 @@ fn direction(
     Direction { from: "client", datagram_bytes, ccid: None, sent, received, bits_per_s }
 }
 
-/// Sends for the time that was asked for, then asks what was read.
+/// Sends for the requested time, then requests the receiver's report.
 pub(super) fn send(args: &Args, host: &str) -> Result<Outcome, ToolError> {
     let destination = args.link.destination(host)?;
     let (address, udp_port) = (destination.address(), destination.peer.udp_port);
@@ -243,7 +243,7 @@ fn summarize(
     }])
 }
 
-/// Sends as fast as the socket takes it.
+/// Sends as fast as the socket accepts data.
 fn pour(
     socket: &UdpSocket,
     to: SocketAddr,
@@ -280,7 +280,7 @@ fn pour(
     Ok(Sent { datagrams: counts.sent, bytes, never_sent: counts.refused, seconds, cpu })
 }
 
-/// Tells the receiver that this was all, until it has told what it read.
+/// Sends the end message until the receiver has reported. Returns the report.
 fn ask(socket: &UdpSocket, to: SocketAddr, sent: Sent) -> Result<Option<Received>, ToolError> {
     let message = Message::Fin(sent).write();
     let mut batch = SendBatch::new(1, MESSAGE_BYTES_MAX, false);

@@ -7,10 +7,10 @@ use measure::report::over_time::{Chart, Series, render};
 use super::line::Line;
 use super::rows::bits_since;
 
-/// Points of a line in a chart at most: more are no wider than the line.
+/// Most points of a line in a chart: more are no wider than the line.
 const POINTS_MAX: u64 = 480;
 
-/// What a point is made of.
+/// Samples that make up one point.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bin {
     bits: f64,
@@ -19,7 +19,7 @@ struct Bin {
     sums: [(f64, u32); Quantity::ALL.len()],
 }
 
-/// What is averaged over a bin.
+/// Quantity that is averaged over a bin.
 #[derive(Clone, Copy)]
 enum Quantity {
     Allowed,
@@ -31,7 +31,7 @@ enum Quantity {
 impl Quantity {
     const ALL: [Self; 4] = [Self::Allowed, Self::RoundTrip, Self::LossEvents, Self::Window];
 
-    /// In the unit of its chart.
+    /// Returns the value of a line in the unit of its chart.
     fn of(self, line: &Line) -> Option<f64> {
         let (value, unit) = match self {
             Self::Allowed => (line.x, 8e-6),
@@ -43,14 +43,14 @@ impl Quantity {
     }
 }
 
-/// The samples of a connection.
+/// Samples of a connection.
 #[derive(Debug, Default)]
 struct Flow {
     before_us: Option<u64>,
     bins: BTreeMap<u64, Bin>,
 }
 
-/// Draws the page. The same samples always give the same octets.
+/// Draws the page. The same samples always give the same bytes.
 pub(super) fn page(lines: &[Line]) -> String {
     let first_us = lines.first().map_or(0, |line| line.at_us);
     let last_us = lines.iter().map(|line| line.at_us).max().unwrap_or(0);
@@ -121,12 +121,12 @@ fn charts(flows: &BTreeMap<String, Flow>, width_us: u64) -> Vec<Chart> {
     all.into_iter().filter(|chart| !chart.series.is_empty()).collect()
 }
 
-/// The middle of a bin, in seconds.
+/// Returns the middle of a bin, in seconds.
 fn middle_s(bin: u64, width_us: u64) -> f64 {
     (bin as f64 + 0.5) * width_us as f64 / 1e6
 }
 
-/// The rate of what was sent, in Mbit/s. The last bin may be shorter than the others.
+/// Returns the rate of sent data, in Mbit/s. The last bin may be shorter than the others.
 fn sent(name: &str, flow: &Flow, width_us: u64) -> Series {
     let last = flow.bins.keys().next_back().copied();
     let points = flow.bins.iter().filter_map(|(&bin, held)| {
@@ -140,7 +140,7 @@ fn sent(name: &str, flow: &Flow, width_us: u64) -> Series {
     Series { name: name.to_owned(), points: points.collect() }
 }
 
-/// The mean of a quantity in each bin, of the connections that know it.
+/// Returns the mean of a quantity in each bin, of the connections that have it.
 fn series(flows: &BTreeMap<String, Flow>, quantity: Quantity, width_us: u64) -> Vec<Series> {
     let of_flow = |(name, flow): (&String, &Flow)| {
         let points: Vec<_> = flow
@@ -192,7 +192,7 @@ mod tests {
             text += &format!("{} a:1 b:2 1250\n", f64::from(sample) / 100.0);
         }
         let page = page(&lines(&text));
-        // 1,250 octets in each of 100 hundredths of a second.
+        // 1,250 bytes in each of 100 hundredths of a second.
         assert!(page.contains("\"points\":[[0.015,1.0]"), "{}", &page[page.len() - 2_000..]);
         assert!(!page.contains("data-chart=\"rtt\"") && !page.contains("data-chart=\"window\""));
     }

@@ -1,43 +1,43 @@
-//! A line of a probe's file: the eleven columns of Linux's `dccp_probe` in their order, then eight of ours.
-//! What is not known is a dash. Linux's own files, of four or eleven columns, are read too: there a line
-//! stands for each datagram.
+//! A line of a probe's file: the eleven columns of Linux's `dccp_probe` in their order, then eight
+//! of Godwit's. A dash stands for an unknown value. Linux's own files, of four or eleven columns,
+//! can be read, too: there each datagram has a line.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Columns of Linux, with those of CCID 3 and without.
+/// Counts of Linux's columns: without those of CCID 3 and with them.
 const LINUX_COLUMNS: [usize; 2] = [4, 11];
-/// All columns.
+/// Count of all columns.
 const COLUMNS: usize = 19;
 /// Names of the columns, as the first line of a file has them.
 pub(super) const HEAD: &str = "# time src dst size s rtt_us p_ppm x_calc x_recv x t_ipi_us \
                                ccid cwnd ssthresh pipe rto_us ack_ratio queue rate\n";
 
-/// What was known at a moment of the data that one end of a connection sends.
+/// Sample of the data that one end of a connection sends.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Line {
-    /// Since the probe began, in microseconds.
+    /// Time since the probe began, in microseconds.
     pub(crate) at_us: u64,
-    /// Address and DCCP port of the sender, and of the receiver.
+    /// Address and DCCP port of the sender; `destination` has those of the receiver.
     pub(crate) source: String,
     pub(crate) destination: String,
-    /// Octets of a datagram.
+    /// Bytes of a datagram.
     pub(crate) size: u64,
-    /// Octets of a segment as CCID 3 counts them.
+    /// Bytes of a segment as CCID 3 counts them.
     pub(crate) s: Option<u64>,
     pub(crate) rtt_us: Option<u64>,
     /// Loss event rate of CCID 3, in millionths.
     pub(crate) p_ppm: Option<u64>,
-    /// Rates of CCID 3 in octets per second: by the equation (0 without losses), what came in at the
-    /// other end, and what may be sent.
+    /// Rate of CCID 3 from the equation, in bytes per second (0 without losses); `x_recv` is the
+    /// rate that the other end received, `x` the allowed rate.
     pub(crate) x_calc: Option<u64>,
     pub(crate) x_recv: Option<u64>,
     pub(crate) x: Option<u64>,
     /// Time between two packets of CCID 3.
     pub(crate) interval_us: Option<u64>,
     pub(crate) ccid: Option<u64>,
-    /// Of CCID 2, in packets.
+    /// Window of CCID 2, in packets, as are `ssthresh` and `pipe`.
     pub(crate) cwnd: Option<u64>,
     pub(crate) ssthresh: Option<u64>,
     pub(crate) pipe: Option<u64>,
@@ -45,12 +45,12 @@ pub(crate) struct Line {
     pub(crate) ack_ratio: Option<u64>,
     /// Datagrams that wait to be sent.
     pub(crate) queue: Option<u64>,
-    /// Octets per second that DCCP took for sending since the line before.
+    /// Bytes per second that DCCP accepted for sending since the line before.
     pub(crate) rate: Option<u64>,
 }
 
 impl Line {
-    /// The columns behind the fourth.
+    /// Returns the columns after the fourth.
     const fn numbers(&self) -> [Option<u64>; COLUMNS - 4] {
         [
             self.s,
@@ -75,7 +75,7 @@ impl Line {
     ///
     /// # Errors
     ///
-    /// What is wrong with it, in words.
+    /// Returns the reason why the line is wrong.
     pub(crate) fn read(text: &str) -> Result<Option<Self>, String> {
         let text = text.trim();
         if text.is_empty() || text.starts_with('#') {
@@ -94,7 +94,7 @@ impl Line {
         }
         let [s, rtt_us, p_ppm, x_calc, x_recv, x, interval_us, ours @ ..] = numbers;
         let [ccid, cwnd, ssthresh, pipe, rto_us, ack_ratio, queue, rate] = ours;
-        // Linux writes what only CCID 3 has for it alone.
+        // Linux writes the columns of CCID 3 only with CCID 3.
         let ccid = if count == LINUX_COLUMNS[1] { Some(3) } else { ccid };
         Ok(Some(Self {
             at_us: time_us(words[0])?,
@@ -124,7 +124,7 @@ fn whole(word: &str) -> Result<u64, String> {
     word.parse().map_err(|_| format!("{word} is no whole number"))
 }
 
-/// Seconds with a fraction, in microseconds.
+/// Reads seconds with a fraction. Returns microseconds.
 fn time_us(word: &str) -> Result<u64, String> {
     let seconds: f64 = word.parse().map_err(|_| format!("{word} is no time"))?;
     if (0.0..1e12).contains(&seconds) {
@@ -153,7 +153,7 @@ impl fmt::Display for Line {
 mod tests {
     use super::*;
 
-    /// As Linux's probe wrote them, with CCID 3 and with CCID 2.
+    /// Lines of Linux's probe, with CCID 3 and with CCID 2.
     const LINUX: [&str; 2] = [
         "1.204512 10.0.0.1:40000 10.0.0.2:5001 1424 1424 40211 9901 401122 398000 401122 3550",
         "0.000317 10.0.0.1:40000 10.0.0.2:5001 1424",

@@ -1,6 +1,6 @@
-//! `godwit dccp probe`: what congestion control knew while a connection sent, as `godwit dccp perf --probe`
-//! wrote it down, or a Linux kernel that still had DCCP. `line` is the format, `recorder` writes it, `rows`
-//! shows it on the terminal, `charts` as a page.
+//! `godwit dccp probe`: figures of congestion control while a connection sent, from a file of
+//! `godwit dccp perf --probe` or of a Linux kernel that still had DCCP. `line` is the format,
+//! `recorder` writes it, `rows` prints it on the terminal, `charts` draws a page.
 
 mod charts;
 mod line;
@@ -22,9 +22,9 @@ use line::Line;
 pub(crate) use recorder::Recorder;
 use rows::Rows;
 
-/// Of the documents.
+/// Schema version of the documents.
 const SCHEMA_VERSION: u32 = 1;
-/// A file that has ended is looked at again after this time.
+/// Time after which a file that has ended is read again.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Show samples of congestion control: rate, round-trip time, loss event rate, window.
@@ -53,7 +53,7 @@ pub struct Args {
     json: bool,
 }
 
-/// All samples.
+/// All samples, as JSON.
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     tool: &'static str,
@@ -61,11 +61,11 @@ struct Document<'a> {
     samples: &'a [Line],
 }
 
-/// Does what the flags ask for.
+/// Runs the command.
 ///
 /// # Errors
 ///
-/// What made it impossible.
+/// Returns the error that made it impossible.
 pub fn run(args: &Args) -> Result<Outcome, ToolError> {
     let signals = Signals::install()
         .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
@@ -86,7 +86,7 @@ pub fn run(args: &Args) -> Result<Outcome, ToolError> {
         }
         let read = input.read_line(&mut text).map_err(|error| failed("read", error))?;
         if read == 0 && args.follow {
-            // What was drawn with -f so far must be seen, and a half-written line waits for its end.
+            // With -f the rows so far must be visible, and a half-written line waits for its end.
             std::thread::sleep(LOOK);
             continue;
         }
@@ -112,7 +112,7 @@ pub fn run(args: &Args) -> Result<Outcome, ToolError> {
     Ok(outcome)
 }
 
-/// Writes what was kept.
+/// Writes the samples that were kept.
 fn show(args: &Args, lines: &[Line]) -> Result<(), ToolError> {
     if let Some(path) = &args.html {
         let page = charts::page(lines);

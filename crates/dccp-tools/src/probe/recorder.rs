@@ -1,4 +1,4 @@
-//! Writes samples of connections while they send.
+//! Writer of samples of connections while they send.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use dccp_link::Key;
 use super::line::{HEAD, Line};
 use crate::ToolError;
 
-/// A file that is being written.
+/// A probe's file that is being written.
 pub(crate) struct Recorder {
     path: PathBuf,
     file: File,
@@ -24,7 +24,7 @@ pub(crate) struct Recorder {
     next_ns: u64,
     now_ns: u64,
     text: String,
-    /// When each connection was looked at last, and the octets that it had taken by then.
+    /// Time of each connection's last sample, and the bytes that it had accepted by then.
     before: BTreeMap<Key, (u64, u64)>,
 }
 
@@ -33,7 +33,7 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// When it cannot be written.
+    /// Returns an error when the file cannot be written.
     pub(crate) fn create(path: &Path, interval: Duration) -> Result<Self, ToolError> {
         let failed = |error| ToolError::Failed(format!("cannot write {}: {error}", path.display()));
         let mut file = File::create(path).map_err(failed)?;
@@ -50,18 +50,18 @@ impl Recorder {
         })
     }
 
-    /// When the next samples are due, once something was sent.
+    /// Returns the time of the next samples, once data was sent.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         self.started_ns.map(|_| self.next_ns)
     }
 
-    /// Whether samples are due now.
+    /// Returns true if samples are due now.
     pub(crate) fn is_due(&mut self, now_ns: u64) -> bool {
         self.now_ns = now_ns;
         now_ns >= self.next_ns
     }
 
-    /// Takes a sample of a connection that has taken `sent_bytes` octets so far, in datagrams of
+    /// Adds a sample of a connection that has accepted `sent_bytes` bytes so far, in datagrams of
     /// `datagram_bytes`. The first one of a connection only marks where its rate begins.
     pub(crate) fn sample(
         &mut self,
@@ -96,7 +96,7 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// What the file system says.
+    /// Returns the error of the file system.
     pub(crate) fn write(&mut self, now_ns: u64) -> Result<(), ToolError> {
         self.next_ns = now_ns + self.interval_ns;
         let done = self.file.write_all(self.text.as_bytes());
@@ -110,7 +110,7 @@ fn place(address: IpAddr, port: u16) -> String {
     SocketAddr::new(address, port).to_string()
 }
 
-/// The columns that the congestion control fills.
+/// Fills the columns of the congestion control.
 fn tell(line: &mut Line, figures: SenderFigures) {
     match figures {
         SenderFigures::Window { cwnd, ssthresh, pipe, rto_ns, ack_ratio } => {

@@ -1,5 +1,5 @@
-//! Samples as lines for the terminal: for each interval of each connection its rate, and what was known at
-//! its end.
+//! Samples as lines for the terminal: for each interval of each connection its rate, and the
+//! figures at its end.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,8 +21,8 @@ struct Bin {
     last: Line,
 }
 
-/// Bits that were sent by `line`: those of its datagram where each has a line of its own, and otherwise
-/// at its rate since the line before.
+/// Returns the bits sent by the time of `line`: those of its datagram if each datagram has a line
+/// of its own, and otherwise those at its rate since the line before.
 pub(super) fn bits_since(line: &Line, before_us: u64) -> f64 {
     match line.rate {
         Some(rate) => rate as f64 * 8.0 * line.at_us.saturating_sub(before_us) as f64 / 1e6,
@@ -35,7 +35,7 @@ impl Rows {
         Self { interval_us: interval.as_micros() as u64, flows: BTreeMap::new() }
     }
 
-    /// Takes a sample; the lines that it completes.
+    /// Adds a sample. Returns the lines that it completes.
     pub(super) fn take(&mut self, line: Line) -> String {
         let mut text = String::new();
         let start_us = line.at_us - line.at_us % self.interval_us;
@@ -58,7 +58,7 @@ impl Rows {
         text
     }
 
-    /// The intervals that the file ends in.
+    /// Returns the lines of the intervals in which the file ends.
     pub(super) fn end(&self) -> String {
         self.flows.values().map(|bin| bin.text(bin.last.at_us)).collect()
     }
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(lines[0], "[  1]  a:1 to b:2, ccid 2");
         assert!(lines[1].starts_with("[  1]   0.00-1.00   sec    4.00 Kbits/sec"), "{text}");
         assert!(lines[1].ends_with("rtt 40.000 ms  cwnd 3  pipe 1  queue 5"), "{text}");
-        // Half a second at 1,000 and half a second at 2,000 octets.
+        // Half a second at 1,000 and half a second at 2,000 bytes.
         assert!(lines[2].contains("1.00-2.00") && lines[2].contains("12.0 Kbits/sec"), "{text}");
         assert!(lines[3].contains("2.00-2.50") && lines[3].contains("cwnd 7"), "{text}");
     }

@@ -11,51 +11,51 @@ use super::virtual_clock;
 use crate::ToolError;
 use crate::options::LinkArgs;
 
-/// All that is to be measured.
+/// Cases to measure, with their settings.
 pub(super) struct Bench {
     pub(super) cases: Vec<Case>,
     pub(super) clocks: Vec<Clock>,
-    /// Congestion control of what the client sends and receives, in each row of a case.
+    /// Congestion control of the data that the client sends and receives, in each row of a case.
     pub(super) ccids: Vec<(u8, u8)>,
     pub(super) common: Common,
     /// Flags that both ends have.
     pub(super) connection: LinkArgs,
 }
 
-/// What is told while it is measured.
+/// Report of progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// What is being done now.
+    /// Step that begins now.
     Step(String),
-    /// A row of the table is there.
+    /// Row of the table that is complete.
     Row {
-        /// What it is and what its mean is.
+        /// Name and mean of the row.
         summary: String,
-        /// The row of the table, with the end of the line.
+        /// Row of the table, with the end of the line.
         text: String,
     },
-    /// Something is left out.
+    /// Part of the measurement that is left out.
     Warning(String),
 }
 
-/// Who is told.
+/// Receiver of progress reports.
 pub(super) type Listener<'l> = dyn FnMut(Told) -> Result<(), ToolError> + 'l;
 
-/// What was measured.
+/// Results of the measurement.
 pub(super) struct Measured {
     pub(super) rows: Vec<Row>,
-    /// A signal ended it; the rows are those that were whole.
+    /// True if a signal ended it; then `rows` has only complete rows.
     pub(super) is_interrupted: bool,
 }
 
 impl Bench {
-    /// The namespaces, where they are needed.
+    /// Creates the namespaces, if the real clock needs them.
     pub(super) fn stage(&self) -> Result<Option<Stage>, ToolError> {
         let is_real = self.clocks.contains(&Clock::Real);
         is_real.then(|| Stage::set(self.common.wrapping.is_v6)).transpose()
     }
 
-    /// Measures everything until `stop` is set. What `tell` fails with ends it.
+    /// Measures everything until `stop` is set. An error of `tell` ends it.
     pub(super) fn measure(
         &self,
         stage: Option<&Stage>,
@@ -78,7 +78,7 @@ impl Bench {
         Ok(Measured { rows, is_interrupted: false })
     }
 
-    /// All runs of a row; `None` when a signal ended them.
+    /// Measures all runs of a row. Returns `None` when a signal ended them.
     fn row(
         &self,
         case: &Case,
@@ -100,7 +100,8 @@ impl Bench {
         Ok(Some(Row::new(case, clock, ccids.0, self.common.wrapping, rates)))
     }
 
-    /// One run, on the stage or without one on the virtual clock; `None` when a signal ended it.
+    /// Measures one run, on the stage or without one on the virtual clock. Returns `None` when a
+    /// signal ended it.
     fn run(
         &self,
         case: &Case,
@@ -125,7 +126,7 @@ impl Bench {
     }
 }
 
-/// What connections on the virtual clock are like, the client's and the server's.
+/// Returns the settings of connections on the virtual clock, the client's and the server's.
 fn configs(
     connection: &LinkArgs,
     tx_qlen: usize,
@@ -135,7 +136,7 @@ fn configs(
     let mut client = connection.config()?;
     client.send_queue_len = tx_qlen;
     client.packet_bytes_max = wrapping.packet_bytes_max();
-    // Options have what a datagram of this length leaves.
+    // Options get the bytes that a datagram of this length leaves.
     client.options_bytes += client.data_bytes_max();
     client.options_bytes -= wrapping.datagram_bytes();
     client.is_ecn_capable = false;

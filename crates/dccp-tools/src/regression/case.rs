@@ -1,4 +1,4 @@
-//! What is measured: the links of a plan, what is desired of them, and what Linux reached.
+//! Cases of a plan: their links, the desired rates, and the rates that Linux reached.
 
 use std::sync::LazyLock;
 
@@ -7,18 +7,18 @@ use measure::regression::{Carrier, CasePlan, RegressionPlan};
 
 use crate::options::CarrierName;
 
-/// Octets of a frame of Ethernet behind its header.
+/// Bytes of an Ethernet frame after its header.
 const FRAME_BYTES: usize = 1_500;
-/// What `tc` sees of a frame in front of its content.
+/// Bytes of a frame's header, which `tc` counts, too.
 const ETHERNET_HEADER_BYTES: usize = 14;
-/// The header of a Data packet.
+/// Bytes of the header of a Data packet.
 const DCCP_BYTES: usize = 16;
-/// What the header of IPv6 is longer than that of IPv4.
+/// Bytes by which the header of IPv6 is longer than that of IPv4.
 const V6_BYTES: usize = 20;
-/// The least of what a line takes that is accepted, as 94.5 of 95.06 Mbit/s.
+/// Least accepted share of a line's capacity, such as 94.5 of 95.06 Mbit/s.
 const FILLED: f64 = 0.994;
 
-/// The plan that Godwit ships: the cases of 2007.
+/// Returns the plan that Godwit ships: the cases of 2007.
 pub(super) fn shipped() -> &'static RegressionPlan {
     static PLAN: LazyLock<RegressionPlan> = LazyLock::new(|| {
         let text = include_str!("../../../../plans/dccp-regression.toml");
@@ -27,7 +27,7 @@ pub(super) fn shipped() -> &'static RegressionPlan {
     &PLAN
 }
 
-/// The names of its cases.
+/// Returns the names of its cases.
 pub(super) fn shipped_names() -> Vec<&'static str> {
     shipped().cases.iter().map(|case| case.name.as_str()).collect()
 }
@@ -39,17 +39,17 @@ pub(super) const fn carrier_name(carrier: Carrier) -> CarrierName {
     }
 }
 
-/// What datagrams are inside of.
+/// Carrier and length of datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wrapping {
     pub(super) carrier: CarrierName,
     pub(super) is_v6: bool,
-    /// Octets of a datagram over IPv4.
+    /// Bytes of a datagram over IPv4.
     pub(super) v4_bytes: usize,
 }
 
 impl Wrapping {
-    /// Octets in front of a packet of DCCP within a frame.
+    /// Returns the bytes before a DCCP packet within a frame.
     pub(super) const fn headers_bytes(self) -> usize {
         let ip_bytes = if self.is_v6 { 20 + V6_BYTES } else { 20 };
         match self.carrier {
@@ -58,17 +58,17 @@ impl Wrapping {
         }
     }
 
-    /// Octets of a packet of DCCP that fills a frame.
+    /// Returns the bytes of a DCCP packet that fills a frame.
     pub(super) const fn packet_bytes_max(self) -> usize {
         FRAME_BYTES - self.headers_bytes()
     }
 
-    /// Octets of a datagram.
+    /// Returns the bytes of a datagram.
     pub(super) const fn datagram_bytes(self) -> usize {
         over_ip(self.v4_bytes, self.is_v6)
     }
 
-    /// For people.
+    /// Returns the description for people.
     pub(super) const fn words(self) -> &'static str {
         match (self.carrier, self.is_v6) {
             (CarrierName::Raw, false) => "over IPv4",
@@ -79,8 +79,8 @@ impl Wrapping {
     }
 }
 
-/// Octets of datagrams that have `v4_bytes` over IPv4: over IPv6 less where packets with options would not fit
-/// a frame.
+/// Returns the bytes of datagrams that have `v4_bytes` over IPv4: less over IPv6 if packets with
+/// options would not fit into a frame.
 pub(crate) const fn over_ip(v4_bytes: usize, is_v6: bool) -> usize {
     let longest = crate::perf::DATAGRAM_BYTES - V6_BYTES;
     if is_v6 && v4_bytes > longest { longest } else { v4_bytes }
@@ -89,28 +89,28 @@ pub(crate) const fn over_ip(v4_bytes: usize, is_v6: bool) -> usize {
 /// A link, or two with a router between them.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
-    /// On the command line.
+    /// Name on the command line.
     pub(super) name: String,
-    /// For people.
+    /// Description for people.
     pub(super) words: String,
-    /// What happens to packets, each way, in the words of `tc`.
+    /// Emulation of the link, each way, in the words of `tc`.
     pub(super) link: String,
     pub(super) is_routed: bool,
     line: Option<Line>,
     /// Round-trip time in seconds and packet loss.
     loss: Option<(f64, f64)>,
-    /// What runs of CCID 3 reached with Linux in 2007, in bit/s.
+    /// Rates that Linux reached with CCID 3 in 2007, in bit/s.
     pub(super) linux_bits_per_s: Option<Vec<f64>>,
-    /// The mean of CCID 3 lies in here, in bit/s, over IPv4.
+    /// Accepted range of the mean of CCID 3, in bit/s, over IPv4.
     accepted: Option<[f64; 2]>,
 }
 
-/// What limits a link but losses.
+/// Limits of a link other than losses.
 #[derive(Clone, Debug)]
 struct Line {
     bits_per_s: f64,
     overhead_bytes: usize,
-    /// The words of the link as far as the overhead.
+    /// Words of the link before the overhead.
     bare: String,
 }
 
@@ -150,7 +150,8 @@ impl Case {
         }
     }
 
-    /// Bits of data in a second: what the equation of TFRC gives, or what the line takes where that is less.
+    /// Returns the desired bits of data per second: the rate of TFRC's equation, or the capacity of
+    /// the line if that is less.
     pub(super) fn desired(&self, wrapping: Wrapping) -> f64 {
         let data_bytes = wrapping.datagram_bytes();
         let by_losses = self.loss.map_or(f64::INFINITY, |(rtt_s, loss)| {
@@ -164,7 +165,7 @@ impl Case {
         by_losses.min(by_line)
     }
 
-    /// Round-trip time in seconds and packet loss, where it is the losses that limit.
+    /// Returns the round-trip time in seconds and packet loss, if losses are the limit.
     pub(super) fn limiting_loss(&self, wrapping: Wrapping) -> Option<(f64, f64)> {
         let data_bytes = wrapping.datagram_bytes() as f64;
         let limits = |&(rtt_s, loss): &(f64, f64)| {
@@ -173,7 +174,7 @@ impl Case {
         self.loss.filter(limits)
     }
 
-    /// The least and the most that the mean of CCID 3 may be, in bit/s.
+    /// Returns the least and the greatest accepted mean of CCID 3, in bit/s.
     pub(super) fn accepted(&self, wrapping: Wrapping) -> Option<[f64; 2]> {
         let [least, most] = self.accepted?;
         // Longer headers leave less of the line.
@@ -183,8 +184,9 @@ impl Case {
         Some([least, most])
     }
 
-    /// What happens to packets from the DCCP header on, each way, hop by hop: on the virtual clock nothing is
-    /// around them, and what is on a line has to be said.
+    /// Returns the emulation of packets from the DCCP header on, each way, hop by hop: on the
+    /// virtual clock packets have no other headers, so the words must include their length on the
+    /// line.
     pub(super) fn hops(&self, wrapping: Wrapping) -> Vec<String> {
         let hop = match &self.line {
             Some(Line { overhead_bytes, bare, .. }) => {
@@ -204,7 +206,7 @@ pub(super) mod tests {
     pub(in super::super) const RAW: Wrapping =
         Wrapping { carrier: CarrierName::Raw, is_v6: false, v4_bytes: 1_424 };
 
-    /// The case of this name of the plan that is shipped.
+    /// Returns the case of this name of the shipped plan.
     pub(in super::super) fn named(name: &str) -> Case {
         Case::of(shipped().cases.iter().find(|case| case.name == name).unwrap())
     }
@@ -218,7 +220,7 @@ pub(super) mod tests {
         assert!((desired("direct", RAW) - 95.06e6).abs() < 5e3);
         let udp = Wrapping { carrier: CarrierName::Udp, ..RAW };
         assert!((desired("routed", udp) - 94.56e6).abs() < 5e3);
-        // 1,404 octets of data in frames of 1,498.
+        // 1,404 bytes of data in frames of 1,498.
         let v6 = Wrapping { is_v6: true, ..RAW };
         assert!((desired("direct", v6) - 1e8 * 1_404.0 / 1_498.0).abs() < 1.0);
     }
@@ -269,7 +271,7 @@ pub(super) mod tests {
         let both = case("delay = '20ms'\nloss_percent = 1\nrate = '1mbit'\n");
         assert_eq!(both.link, "delay 20ms loss 1% rate 1mbit");
         assert_eq!(both.hops(RAW), ["delay 20ms loss 1% rate 1mbit 34"]);
-        // 1,424 octets in 1,474.
+        // 1,424 bytes in 1,474.
         assert!((both.desired(RAW) - 1e6 * 1_424.0 / 1_474.0).abs() < 1e-3);
         assert_eq!((both.limiting_loss(RAW), both.accepted(RAW)), (None, None));
         let wide = case("delay = '20ms'\nloss_percent = 1\nrate = '1gbit'\n");

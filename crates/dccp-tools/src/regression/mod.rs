@@ -1,7 +1,8 @@
-//! `godwit dccp regression`: the table that DCCP in Linux was measured by in 2007, in real time over network
-//! namespaces and on a virtual clock. `case` is what is measured, from a plan, `bench` how. `stage` is where in
-//! real time: there the programs are this one's own commands, started as children. `virtual_clock` needs nothing
-//! but itself. `row` is what came of it, `page` draws that; `plan` is the same for `godwit lab run`.
+//! `godwit dccp regression`: the table by which DCCP in Linux was measured in 2007, in real time
+//! over network namespaces and on a virtual clock. `case` has the cases of a plan, `bench` runs
+//! them. `stage` is for real time: it starts this program's own commands as child processes.
+//! `virtual_clock` needs no other program. `row` has the results, `page` draws them; `plan` does
+//! the same for `godwit lab run`.
 
 mod bench;
 mod case;
@@ -30,9 +31,9 @@ pub use bench::Told;
 pub(crate) use case::over_ip;
 pub use plan::{Table, run_plan};
 
-/// What stands for the standard output.
+/// File name that means the standard output.
 const STDOUT: &str = "-";
-/// Above the page.
+/// Title of the page.
 const TITLE: &str = "DCCP over emulated links";
 
 /// Measure DCCP over emulated links, in the cases by which Linux was measured in 2007.
@@ -71,12 +72,12 @@ pub struct Args {
     /// Write one JSON document to FILE, or to standard output instead of lines
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = STDOUT)]
     json: Option<PathBuf>,
-    // Last, since its heading is that of all that follows.
+    // Last, because its heading holds for all flags after it.
     #[command(flatten)]
     connection: LinkArgs,
 }
 
-/// By which clock runs last as long as they do.
+/// Clock that measures the length of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ClockName {
     /// Real time, over network namespaces; needs root
@@ -103,7 +104,8 @@ impl Args {
         case::shipped().cases.iter().map(Case::of).filter(is_wanted).collect()
     }
 
-    /// Congestion control of what the client sends and receives, in each row of a case.
+    /// Returns the congestion control of the data that the client sends and receives, in each row
+    /// of a case.
     fn ccids(&self) -> Vec<(u8, u8)> {
         let LinkArgs { ccid, tx_ccid, rx_ccid, .. } = self.connection;
         let all = || case::shipped().ccids.iter().copied();
@@ -149,11 +151,11 @@ impl Args {
     }
 }
 
-/// Does what the flags ask for.
+/// Runs the command.
 ///
 /// # Errors
 ///
-/// What made it impossible.
+/// Returns the error that made it impossible.
 pub fn run(args: &Args) -> Result<Outcome, ToolError> {
     let signals = Signals::install()
         .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
@@ -175,7 +177,7 @@ pub fn run(args: &Args) -> Result<Outcome, ToolError> {
     Ok(if is_short { Outcome::FellShort } else { Outcome::Done })
 }
 
-/// Writes what came of it where it is wanted.
+/// Writes the results to the requested files.
 fn show(args: &Args, common: Common, rows: &[Row]) -> Result<(), ToolError> {
     let write = |path: &PathBuf, text: String| {
         let done = std::fs::write(path, text);

@@ -4,8 +4,8 @@ use measure::report::goals::{Chart, Note, Set, render};
 
 use super::row::{Document, FORMULA, Row};
 
-/// Draws the page, with what else is to be said under its title and at its end. The same rows always give the
-/// same octets.
+/// Draws the page, with more facts under its title and warnings at its end. The same rows always
+/// give the same bytes.
 pub(super) fn draw(
     document: &Document<'_>,
     title: &str,
@@ -30,7 +30,7 @@ pub(super) fn draw(
     render(document.tool, title, &facts, &charts, &notes)
 }
 
-/// The figure of a case: rates in the unit of the table of 2007.
+/// Returns the figure of a case: rates in the unit of the table of 2007.
 fn chart(rows: &[Row]) -> Chart {
     let first = &rows[0];
     let (unit, bits) =
@@ -61,7 +61,8 @@ fn chart(rows: &[Row]) -> Chart {
     }
 }
 
-/// What is desired, with the figures that go into it, and how far the clocks agree.
+/// Returns notes: the desired rates, with the figures that they follow from, and the agreement of
+/// the clocks.
 fn notes(document: &Document<'_>, cases: &[&[Row]]) -> Vec<Note> {
     let mut lines = vec![FORMULA.to_owned()];
     for rows in cases {
@@ -99,7 +100,7 @@ fn notes(document: &Document<'_>, cases: &[&[Row]]) -> Vec<Note> {
     if spread.lines.is_empty() { vec![desired] } else { vec![desired, spread] }
 }
 
-/// The interval of each row, and whether those of both clocks overlap.
+/// Describes the interval of each row, and if those of both clocks overlap.
 fn agreements(rows: &[Row]) -> Vec<String> {
     let mut lines = Vec::new();
     for ccids in rows.chunk_by(|a, b| a.ccid == b.ccid) {

@@ -1,4 +1,4 @@
-//! A plan of `godwit lab run`: its table, its page, and where it fell short.
+//! A plan of `godwit lab run`: its table, its page, and its shortfalls.
 
 use std::sync::atomic::AtomicBool;
 
@@ -12,28 +12,28 @@ use super::row::{self, Common, Document, Row};
 use crate::ToolError;
 use crate::options::LinkArgs;
 
-/// The command that the table is of.
+/// Name of the tool in the document.
 const TOOL: &str = "godwit lab run";
 
-/// What a plan came to.
+/// Results of a plan.
 pub struct Table {
     common: Common,
     title: String,
     rows: Vec<Row>,
     is_judged: bool,
-    /// A signal ended it; the rows are those that were whole.
+    /// True if a signal ended it; then the table has only complete rows.
     pub is_interrupted: bool,
-    /// What was left out, a sentence each.
+    /// Parts of the plan that were left out, a sentence each.
     pub warnings: Vec<String>,
 }
 
-/// Measures what a plan says: of `is_quick` one short run of each; `runs` is how many there are otherwise than it
-/// says. Where there is no right to make network namespaces the real clock is left out, which is a warning if
-/// something is left.
+/// Measures a plan. `is_quick` means one short run of each case; `runs` replaces the plan's count
+/// of runs. Without the right to make network namespaces the real clock is left out; that is a
+/// warning if the virtual clock remains.
 ///
 /// # Errors
 ///
-/// What made it impossible, and what `tell` fails with.
+/// Returns the error that made it impossible, or the error of `tell`.
 pub fn run_plan(
     plan: &RegressionPlan,
     (is_quick, runs): (bool, Option<u32>),
@@ -78,44 +78,46 @@ pub fn run_plan(
 }
 
 impl Table {
-    /// Whether not even one row is whole.
+    /// Returns true if not even one row is complete.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// For the terminal.
+    /// Returns the table as text for the terminal.
     #[must_use]
     pub fn text(&self) -> String {
         let rows: String = self.rows.iter().map(Row::text).collect();
         format!("{}\n\n{}{rows}{}", self.title, row::head(self.common), row::FOOT)
     }
 
-    /// As data, with the schema version of `godwit dccp regression --json`.
+    /// Returns the table as data, with the schema version of `godwit dccp regression --json`.
     ///
     /// # Errors
     ///
-    /// When a figure cannot be written.
+    /// Returns an error when a figure cannot be written.
     pub fn document(&self) -> Result<Value, ToolError> {
         serde_json::to_value(Document::new(TOOL, self.common, &self.rows))
             .map_err(|error| ToolError::Failed(format!("cannot write JSON: {error}")))
     }
 
-    /// As a page that needs nothing but itself, with what else is to be said under its title and at its end.
+    /// Returns the table as a self-contained page, with more facts under its title and warnings at
+    /// its end.
     #[must_use]
     pub fn page(&self, facts: &[String], warnings: &[String]) -> String {
         let document = Document::new(TOOL, self.common, &self.rows);
         page::draw(&document, &self.title, facts, warnings)
     }
 
-    /// The clocks that it was measured by.
+    /// Returns the clocks that the rows were measured by.
     #[must_use]
     pub fn clocks(&self) -> Vec<Clock> {
         let all = [Clock::Virtual, Clock::Real].into_iter();
         all.filter(|&clock| self.rows.iter().any(|row| row.clock == clock)).collect()
     }
 
-    /// Which means of CCID 3 are outside of what is accepted, a sentence each; a quick look is not judged.
+    /// Returns a sentence for each mean of CCID 3 outside of the accepted range; a quick run is not
+    /// judged.
     #[must_use]
     pub fn shortfalls(&self) -> Vec<String> {
         self.rows.iter().filter(|_| self.is_judged).filter_map(Row::shortfall).collect()

@@ -1,4 +1,4 @@
-//! What came of the runs: rows of a table, for people and as JSON.
+//! Results of the runs: rows of a table, for people and as JSON.
 
 use measure::regression::Clock;
 use measure::statistics::{standard_deviation, trimmed_interval};
@@ -7,20 +7,20 @@ use serde::Serialize;
 use super::case::{Case, Wrapping};
 use crate::units;
 
-/// Of the documents.
+/// Schema version of the documents.
 const SCHEMA_VERSION: u32 = 2;
-/// What is desired where losses limit.
+/// Desired rate where losses are the limit.
 pub(super) const FORMULA: &str =
     "X = s / (R f(p)), f(p) = sqrt(2p/3) + 12 sqrt(3p/8) p (1 + 32 p^2)";
 
-/// What all runs have alike.
+/// Settings that all runs have in common.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Common {
     pub(super) wrapping: Wrapping,
     /// Datagrams that the send queue holds.
     pub(super) tx_qlen: usize,
     pub(super) seconds: f64,
-    /// Runs of each.
+    /// Runs of each case.
     pub(super) runs: u32,
 }
 
@@ -34,24 +34,24 @@ pub(super) struct Row {
     pub(super) clock: Clock,
     pub(super) ccid: u8,
     pub(super) desired_bits_per_s: f64,
-    /// Round-trip time in seconds and packet loss, where what is desired comes of them.
+    /// Round-trip time in seconds and packet loss, if the desired rate follows from them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) rtt_s_and_loss: Option<(f64, f64)>,
     pub(super) runs_bits_per_s: Vec<f64>,
     pub(super) mean_bits_per_s: f64,
-    /// Of the runs; none of one.
+    /// Standard deviation of the runs; `None` for one run.
     pub(super) standard_deviation_bits_per_s: Option<f64>,
-    /// Of the mean, 95 % (Student).
+    /// Confidence interval of the mean, 95 % (Student).
     pub(super) interval_bits_per_s: Option<[f64; 2]>,
-    /// Of Linux in 2007, with CCID 3.
+    /// Rates of Linux in 2007, with CCID 3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) linux_2007_bits_per_s: Option<Vec<f64>>,
-    /// Least and most of the mean of CCID 3.
+    /// Least and greatest accepted mean of CCID 3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) accepted_bits_per_s: Option<[f64; 2]>,
 }
 
-/// Everything.
+/// All results, as JSON.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Document<'a> {
     pub(super) tool: &'a str,
@@ -98,7 +98,7 @@ pub(super) fn head(common: Common) -> String {
     )
 }
 
-/// What the columns are.
+/// Explanation of the columns.
 pub(super) const FOOT: &str = "\
 desired: what the line takes without losses; with them X = s / (R f(p)), f(p) = sqrt(2p/3) +
 12 sqrt(3p/8) p (1 + 32 p^2), of TFRC (RFC 5348 with b = 1), where p is the packet loss. Losses
@@ -138,17 +138,17 @@ impl Row {
             .is_none_or(|[least, most]| (least..=most).contains(&self.mean_bits_per_s))
     }
 
-    /// Which one it is.
+    /// Returns the name of the row.
     pub(super) fn name(&self) -> String {
         format!("{}, CCID {}, {}", self.words, self.ccid, self.clock.words())
     }
 
-    /// In short.
+    /// Returns a short summary of the row.
     pub(super) fn summary(&self) -> String {
         format!("{}: {}", self.name(), units::rate(self.mean_bits_per_s))
     }
 
-    /// Why it falls short, if it does.
+    /// Returns the reason why the row falls short, if it does.
     pub(super) fn shortfall(&self) -> Option<String> {
         let [least, most] = self.accepted_bits_per_s.filter(|_| !self.is_accepted())?;
         Some(format!(
@@ -178,7 +178,7 @@ impl Row {
     }
 }
 
-/// A rate as it stands in columns: `3.20 Mbit/s`.
+/// Formats a rate for columns: `3.20 Mbit/s`.
 fn short(bits_per_s: f64) -> String {
     units::rate(bits_per_s).replace("bits/sec", "bit/s")
 }
@@ -186,7 +186,7 @@ fn short(bits_per_s: f64) -> String {
 /// Columns of a terminal.
 const WIDTH: usize = 80;
 
-/// Rates behind a label, in lines of a terminal's width.
+/// Formats rates after a label, in lines of a terminal's width.
 fn listed(label: &str, rates: &[f64]) -> String {
     let mut line = format!("  {label}:");
     let mut text = String::new();

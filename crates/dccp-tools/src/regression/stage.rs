@@ -1,10 +1,11 @@
-//! Where it is measured in real time: namespaces for sender, receiver, links and a router, and the programs
+//! Measurement in real time: namespaces for sender, receiver, links and a router, and the programs
 //! in them.
 //!
 //! ```text
-//! sender d0 -- d1 links d2 -- d3 receiver                                10.9.0.0/24, fd09::/64
-//! sender r0 -- r1 links r2 -- r3 router r4 -- r5 links r6 -- r7 receiver  10.9.1.0/24, 10.9.2.0/24,
-//!                                                                        fd09:0:0:1::/64, fd09:0:0:2::/64
+//! sender d0 -- d1 links d2 -- d3 receiver
+//!     10.9.0.0/24, fd09::/64
+//! sender r0 -- r1 links r2 -- r3 router r4 -- r5 links r6 -- r7 receiver
+//!     10.9.1.0/24, 10.9.2.0/24, fd09:0:0:1::/64, fd09:0:0:2::/64
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -18,30 +19,30 @@ use super::case::Case;
 use crate::ToolError;
 use crate::options::{CarrierName, LinkArgs};
 
-/// Longer than anything takes to begin or to end, connecting over a lossy link included.
+/// Longest time for a program to start or to end, connecting over a lossy link included.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// When a client gives up to connect, unless it is told otherwise: a lossy link may take several Requests.
+/// Default time after which a client gives up to connect: a lossy link may lose several Requests.
 const CONNECT_TIMEOUT_S: f64 = 25.0;
 
-/// What the receiver is reached at directly and behind the router, over IPv4 and IPv6.
+/// Addresses of the receiver, directly and beyond the router, over IPv4 and IPv6.
 const RECEIVER: [[&str; 2]; 2] = [["10.9.0.2", "10.9.2.2"], ["fd09::2", "fd09:0:0:2::2"]];
 
-/// What is measured once.
+/// Settings of one measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trial<'a> {
-    /// Congestion control of what the client sends and receives.
+    /// Congestion control of the data that the client sends and receives.
     pub(crate) ccids: (u8, u8),
     pub(crate) seed: u64,
     pub(crate) seconds: f64,
     pub(crate) carrier: CarrierName,
-    /// Octets of a datagram.
+    /// Bytes of a datagram.
     pub(crate) datagram_bytes: usize,
-    /// Flags that are handed on.
+    /// Flags that are passed on to the programs.
     pub(crate) connection: &'a LinkArgs,
 }
 
 impl Trial<'_> {
-    /// The flags of an end.
+    /// Returns the flags of an end.
     fn words(&self, is_client: bool) -> String {
         let (near, far) = self.ccids;
         let (tx, rx) = if is_client { (near, far) } else { (far, near) };
@@ -51,7 +52,8 @@ impl Trial<'_> {
     }
 }
 
-/// The namespaces. They go with the value, and `godwit lab clean` removes what a crash has left.
+/// The namespaces. Dropping the value removes them, and `godwit lab clean` removes those left after
+/// a crash.
 pub(crate) struct Stage {
     godwit: String,
     folder: PathBuf,
@@ -73,7 +75,7 @@ fn ip(words: &str) -> Result<String, TestbedError> {
     CommandLine::new("ip").args(words.split(' ')).run()
 }
 
-/// Tells the first end which hardware address the second one, `address`, has.
+/// Sets the hardware address of the second end, `address`, in the first end's neighbour table.
 fn neighbour(here: (&str, &str), there: (&str, &str), address: &str) -> Result<(), TestbedError> {
     let shown = ip(&format!("-n {} -br link show dev {}", there.0, there.1))?;
     let mac = shown.split_ascii_whitespace().nth(2).unwrap_or_default();
@@ -82,7 +84,7 @@ fn neighbour(here: (&str, &str), there: (&str, &str), address: &str) -> Result<(
 }
 
 impl Stage {
-    /// Makes the namespaces and joins them, over IPv4 or over IPv6.
+    /// Creates the namespaces and joins them, over IPv4 or over IPv6.
     pub(crate) fn set(is_v6: bool) -> Result<Self, ToolError> {
         if testbed::registry::user_id() != 0 {
             return Err(ToolError::Failed("network namespaces need root".to_owned()));
@@ -123,12 +125,12 @@ impl Stage {
             ))?;
             ip(&format!("-n {links} link set {link_end} up"))?;
             ip(&format!("-n {name} link set {end} up"))?;
-            // Nobody else can have the address: nothing is gained by asking around first.
+            // No other host can have the address, so duplicate address detection is not needed.
             let (address, flag) = if self.is_v6 { (v6, " nodad") } else { (v4, "") };
             ip(&format!("-n {name} addr add {address} dev {end}{flag}"))?;
         }
-        // Who is next to whom is known: where a link loses much, questions for it would be lost, too, and
-        // the kernel calls the other end unreachable after three.
+        // The neighbours are known. On a link with many losses, neighbour requests would be lost,
+        // too, and the kernel calls the other end unreachable after three.
         for neighbours in pairs.chunks(2) {
             let [(one, one_end, one_has, _), (two, two_end, two_has, _)] = neighbours else {
                 continue;
@@ -157,7 +159,7 @@ impl Stage {
         Ok(())
     }
 
-    /// The receiver's address when no router is between.
+    /// Returns the receiver's address without a router between.
     pub(crate) const fn receiver_address(&self) -> &'static str {
         RECEIVER[self.is_v6 as usize][0]
     }
@@ -170,7 +172,7 @@ impl Stage {
         Ok(ChildProcess::start(&command, name, &self.folder)?)
     }
 
-    /// Waits until a program has said `words`.
+    /// Waits until a program has printed `words`.
     fn wait_for(&self, child: &mut ChildProcess, words: &str) -> Result<(), ToolError> {
         let until = Instant::now() + PATIENCE;
         let file = self.folder.join(format!("{}.err", child.name()));
@@ -191,7 +193,7 @@ impl Stage {
         Ok(child)
     }
 
-    /// Bits of data in a second that the receiver read; `None` when a signal ended it.
+    /// Returns the bits of data per second that the receiver read; `None` when a signal ended it.
     pub(super) fn measure(
         &self,
         case: &Case,
@@ -219,8 +221,9 @@ impl Stage {
         self.link(["d1", "d2"], link, seed)
     }
 
-    /// Sends DCCP in `count` flows to `address`, with `settings` unless the flags that are handed on say
-    /// otherwise; bits of data in a second that the receiver read of each. `None` when a signal ended it.
+    /// Sends DCCP in `count` flows to `address`, with `settings` unless the flags that are passed
+    /// on say otherwise. Returns the bits of data per second that the receiver read of each flow;
+    /// `None` when a signal ended it.
     pub(crate) fn flows(
         &self,
         address: &str,
@@ -260,7 +263,7 @@ impl Stage {
         read_rates(&self.folder.join("client.out"), count).map(Some)
     }
 
-    /// The namespaces of the sender and of the receiver, as files.
+    /// Returns the namespaces of the sender and of the receiver, as files.
     pub(crate) fn ends(&self) -> [PathBuf; 2] {
         [&self.sender, &self.receiver].map(|name| Path::new("/run/netns").join(name))
     }
@@ -271,7 +274,7 @@ fn failed(child: &ChildProcess, what: &str) -> ToolError {
     ToolError::Failed(format!("the {} {what}: {words}", child.name()))
 }
 
-/// Why flows ended before their time, as the client's document says; empty when it does not.
+/// Returns the reasons why flows ended early, from the client's document; empty if it has none.
 fn read_failures(path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
@@ -280,7 +283,7 @@ fn read_failures(path: &Path) -> String {
     failures.map(|failure| format!(" ({failure})")).collect()
 }
 
-/// What the receiver read of each flow, as the client's document says.
+/// Returns the rate that the receiver read of each flow, from the client's document.
 fn read_rates(path: &Path, count: usize) -> Result<Vec<f64>, ToolError> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();

@@ -1,8 +1,9 @@
-//! The same without waiting and without a kernel: two connections and emulated links on a clock that goes on
-//! as fast as the processor takes it. A seed gives the same figures on every machine.
+//! The regression without waiting and without a kernel: two connections and emulated links on a
+//! clock that advances as fast as the processor permits. A seed gives the same figures on every
+//! machine.
 //!
-//! This is the one place where rates over emulated links are made in one loop, of tests of the core too: the core
-//! and the links stand in the same layer, so neither can have it.
+//! Only this module measures rates over emulated links in one loop, also for tests of the core. The
+//! core and the links are in the same layer, so neither can contain it.
 
 use std::cell::Cell;
 
@@ -16,10 +17,10 @@ use crate::ToolError;
 
 /// One second.
 const SECOND_NS: u64 = 1_000_000_000;
-/// When the client begins, and when what is delivered begins to count.
+/// Time at which the client begins; delivered data counts from `COUNT_NS` on.
 const START_NS: u64 = SECOND_NS;
 const COUNT_NS: u64 = 2 * SECOND_NS;
-/// Octets of any packet at most.
+/// Most bytes of any packet.
 const PACKET_BYTES_MAX: usize = 2_000;
 const CLIENT_PORT: u16 = 40_000;
 const SERVER_PORT: u16 = 5_001;
@@ -28,24 +29,24 @@ fn integrity() -> Integrity {
     Integrity::Addresses { source: [10, 9, 0, 1].into(), destination: [10, 9, 0, 2].into() }
 }
 
-/// Two ends and what is between them; `sink` gets what the server reads.
+/// Two ends and the links between them; `sink` gets the data that the server reads.
 struct World<S> {
     now_ns: u64,
     client: Connection,
     server: Option<Connection>,
     server_config: Config,
-    /// To the server and to the client, hop by hop.
+    /// Links to the server and to the client, hop by hop.
     hops: [Vec<Link>; 2],
     random: Random,
     sink: S,
 }
 
-/// Bits of data in a second that a server reads of a client that always has datagrams of `datagram_bytes`, over
-/// `hops` each way. `configs` are the client's and the server's.
+/// Returns the bits of data per second that a server reads from a client that always has datagrams
+/// of `datagram_bytes`, over `hops` each way. `configs` are the client's and the server's.
 ///
 /// # Errors
 ///
-/// When the words of a hop make no sense.
+/// Returns an error when the words of a hop make no sense.
 pub(super) fn measure(
     configs: [Config; 2],
     hops: &[String],
@@ -62,14 +63,14 @@ pub(super) fn measure(
     Ok((delivered_bytes.get() - before) as f64 * 8.0 / seconds)
 }
 
-/// Datagrams without end.
+/// Endless source of datagrams.
 struct Feed {
     buffer: Vec<u8>,
     number: u64,
 }
 
 impl Feed {
-    /// Hands over as many as the queue takes.
+    /// Queues as many datagrams as the connection accepts.
     fn fill(&mut self, client: &mut Connection) {
         loop {
             if let Some(head) = self.buffer.first_chunk_mut() {
@@ -110,7 +111,7 @@ impl<S: FnMut(&[u8])> World<S> {
         })
     }
 
-    /// Lets both ends send what they may, and takes their events.
+    /// Lets both ends send their packets, and takes their events.
     fn flush(&mut self) {
         let mut buffer = [0; PACKET_BYTES_MAX];
         let [to_server, to_client] = &mut self.hops;
@@ -170,7 +171,7 @@ impl<S: FnMut(&[u8])> World<S> {
         }
     }
 
-    /// Runs until `end_ns` with `feed` called whenever something has happened.
+    /// Runs until `end_ns`, and calls `feed` after each event.
     fn run(&mut self, end_ns: u64, mut feed: impl FnMut(&mut Connection)) {
         loop {
             // A datagram that leaves makes room for the next.
@@ -241,7 +242,7 @@ mod tests {
             let ends = [Some(&world.client), world.server.as_ref()];
             assert_eq!(ends.map(|end| end.unwrap().state()), [State::Closed; 2]);
             assert_eq!(world.client.poll_timeout(), None);
-            // 10 Mbit/s with headers, for half a minute and what waited at its end.
+            // 10 Mbit/s with headers, for half a minute and the queue at its end.
             let rate = bytes * 8 / 30;
             assert!((8_000_000..=9_900_000).contains(&rate), "CCID {ccid}: {rate}");
         }
@@ -263,7 +264,7 @@ mod tests {
         assert!(count > 20, "{count}");
     }
 
-    /// Runs of a minute with these seeds.
+    /// Returns the rates of runs of a minute with these seeds.
     fn rates(name: &str, ccid: u8, seeds: &[u64]) -> Vec<f64> {
         let case = named(name);
         let config = with_ccid(ccid);

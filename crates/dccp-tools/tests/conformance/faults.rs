@@ -1,4 +1,4 @@
-//! Rules that are broken on purpose: each must turn its case red, for its own reason.
+//! Rules broken on purpose: each broken rule must fail its case, for its own reason.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -10,9 +10,9 @@ use dccp_tools::conformance::{Outcome, Verdict, judge};
 use crate::conformance::relay::{Change, Changes, Relay};
 use crate::conformance::{all_pass, service, udp_target};
 
-/// Time to wait for an answer, at one try after the other. The first is long enough for loopback, and a
-/// fault that is silence costs so much; a case that did not turn red as it should was perhaps held up by
-/// the machine before the fault came.
+/// Times to wait for an answer, one try after the other. The first is long enough for loopback; a
+/// fault that makes the target silent costs this time. If a case did not fail as it should, the
+/// machine may have held it up before the fault happened.
 const PATIENCES: [Duration; 5] = [
     Duration::from_millis(400),
     Duration::from_secs(4),
@@ -20,7 +20,7 @@ const PATIENCES: [Duration; 5] = [
     Duration::from_secs(120),
     Duration::from_secs(120),
 ];
-/// Octets of a header in which faults are.
+/// Index of the header byte with the type; the constants after it index other bytes with faults.
 const TYPE_AT: usize = 8;
 const SEQUENCE_END: usize = 15;
 const ACKNOWLEDGEMENT_END: usize = 23;
@@ -31,9 +31,9 @@ const RESET_DATA_AT: usize = 25;
 /// A broken rule.
 struct Fault {
     case: &'static str,
-    /// What an implementation that does so gets wrong.
+    /// Mistake of an implementation with this fault.
     what: &'static str,
-    /// A word of what the verdict says was expected.
+    /// Word of the expectation in the verdict.
     expected: &'static str,
     changes: Changes,
 }
@@ -44,7 +44,7 @@ pub(super) const fn once(_: &[u8]) -> usize {
     1
 }
 
-/// The listener answers as it should not.
+/// Returns a fault in the listener's answers.
 const fn answers(
     case: &'static str,
     what: &'static str,
@@ -54,7 +54,7 @@ const fn answers(
     Fault { case, what, expected, changes: Changes { asked: nothing, answered, copies: once } }
 }
 
-/// The listener reads what it should not.
+/// Returns a fault in the listener's reading of packets.
 const fn reads(
     case: &'static str,
     what: &'static str,
@@ -72,12 +72,12 @@ fn is_reset(octets: &[u8], code: u8) -> bool {
     is(octets, PacketType::Reset) && octets[RESET_CODE_AT] == code
 }
 
-/// Whether the suite made a packet that §8.5 step 1 drops.
+/// Returns true if the suite made a packet that §8.5 step 1 drops.
 fn is_malformed(octets: &[u8]) -> bool {
     Packet::parse(octets, Integrity::Carrier).is_err()
 }
 
-/// Where the options are.
+/// Returns the range of the options.
 pub(super) fn options(octets: &[u8]) -> Range<usize> {
     Packet::parse(octets, Integrity::Carrier).map_or(0..0, |packet| {
         let header_len = packet.header.fixed_len();
@@ -85,7 +85,7 @@ pub(super) fn options(octets: &[u8]) -> Range<usize> {
     })
 }
 
-/// Lets `change` do something to the value of each option `number`.
+/// Calls `change` with the number and the value of each option `number`.
 pub(super) fn each_option(
     octets: &mut [u8],
     number: u8,
@@ -107,12 +107,12 @@ pub(super) fn each_option(
     }
 }
 
-/// Makes option `number` one that nobody knows.
+/// Changes the number of option `number` to an unknown one.
 fn hide(octets: &mut [u8], number: u8) {
     each_option(octets, number, |kind, _| *kind = 50);
 }
 
-/// Swallows packets of a type.
+/// Drops packets of a type.
 fn swallow(octets: &mut Vec<u8>, packet_type: PacketType) {
     if is(octets, packet_type) {
         octets.clear();

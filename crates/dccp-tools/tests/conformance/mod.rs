@@ -1,4 +1,5 @@
-//! The suite against our own listener: over both carriers, and through a relay that breaks rules.
+//! The suite against Godwit's own listener: over both carriers, and through a relay that breaks
+//! rules.
 
 mod faults;
 mod namespaces;
@@ -19,17 +20,17 @@ use dccp_tools::options::CarrierName;
 
 pub(crate) const PORT: u16 = 5_001;
 pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-/// Only a failed case waits for so long.
+/// Time to wait for an answer; only a failed case waits that long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
-/// Times that a case is judged before it has failed: some ask for what a target does within a certain
-/// time, which a machine that holds it up makes longer, but not each time.
+/// Tries of a case before it has failed: some cases require an action of the target within a
+/// certain time. A machine that holds the target up makes that longer, but not each time.
 const TRIES: usize = 8;
 
 pub(crate) fn service() -> ServiceCode {
     "SC:CONF".parse().unwrap()
 }
 
-/// A listener that ends with the value.
+/// A listener that ends when the value is dropped.
 pub(crate) struct Listening {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -37,7 +38,7 @@ pub(crate) struct Listening {
 }
 
 impl Listening {
-    /// Opens it in the caller's namespace.
+    /// Opens a listener in the caller's namespace.
     pub(crate) fn start(kind: CarrierKind, address: IpAddr, uses_init_cookies: bool) -> Self {
         let opened = Responder::open(
             kind,
@@ -74,7 +75,7 @@ pub(crate) const fn udp_target(udp_port: u16) -> Target {
     Target { address: V4, scope: 0, port: PORT, udp_port, carrier: CarrierName::Udp }
 }
 
-/// All verdicts; fails with what is needed to look into it.
+/// Returns all verdicts; panics with the details of failed cases.
 pub(crate) fn all_pass(target: Target, only: &[String], passes_least: usize) -> Vec<Outcome> {
     let judge = |only: &[String]| judge(target, service(), PATIENCE, only, |_| Ok(())).unwrap();
     let has_failed = |outcome: &Outcome| matches!(outcome.verdict, Verdict::Fail { .. });
@@ -111,14 +112,14 @@ fn our_listener_passes_inside_of_udp() {
 #[test]
 fn our_listener_passes_with_init_cookies() {
     let listening = Listening::start(CarrierKind::Udp { port: 0 }, V4, true);
-    // Not the cases with long times, which cookies have nothing to do with.
+    // The cases with long times are left out; cookies do not affect them.
     let groups = ["HDR", "OPT", "FEAT-01", "FEAT-11", "FEAT-15", "CON", "CLS-02", "CLS-10", "ENC"];
     let outcomes = all_pass(listening.target(), &groups.map(str::to_owned), 45);
     let changed = outcomes.iter().find(|outcome| outcome.case == "CON-09").unwrap();
     assert_eq!(changed.verdict, Verdict::Pass);
 }
 
-/// The rows of a table whose first cell is a case, by that case.
+/// Returns the rows of a table whose first cell is a case, by that case.
 fn rows(path: &str) -> BTreeMap<String, Vec<String>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
     let text = std::fs::read_to_string(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Over IP, between two network namespaces that the test makes and that end with it.
+//! The suite over IP, between two network namespaces that the test creates and that end with it.
 
 use std::net::IpAddr;
 use std::process::Command;
@@ -16,7 +16,7 @@ fn ip(words: &str) {
     assert!(output.status.success(), "ip {words}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The kernel's number of this thread.
+/// Returns the kernel's number of this thread.
 fn thread_id() -> String {
     let link = std::fs::read_link("/proc/thread-self").unwrap();
     link.file_name().unwrap().to_string_lossy().into_owned()
@@ -29,8 +29,8 @@ fn set_up(side: u8) {
     ip(&format!("link set conf{side} up"));
 }
 
-/// Runs `test` in one namespace while our listener is in another one, at `address`; said, when that is not
-/// allowed here.
+/// Runs `test` in one namespace while Godwit's listener is in another one, at `address`. Prints a
+/// message when namespaces are not permitted here.
 fn between(address: &str, test: impl FnOnce(Target) + Send) {
     let address: IpAddr = address.parse().unwrap();
     let has_ip = Command::new("ip").arg("-V").output().is_ok();
@@ -51,7 +51,7 @@ fn between(address: &str, test: impl FnOnce(Target) + Send) {
             let kind = CarrierKind::Raw { answers_all_ports: true };
             let _listening = Listening::start(kind, address, false);
             tell_listening.send(()).unwrap();
-            // Until the test is over.
+            // The listener stays until the test is over.
             let _ = end.recv();
         });
         let tester = scope.spawn(move || {

@@ -1,5 +1,5 @@
-//! A man in the middle between the suite and our listener, inside of UDP: what it changes is what an
-//! implementation that breaks a rule would have sent, or would have read.
+//! Relay between the suite and Godwit's listener, inside of UDP. It changes packets to those that
+//! an implementation which breaks a rule would have sent, or would have read.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -11,24 +11,24 @@ use std::time::Duration;
 
 use crate::conformance::{Listening, V4};
 
-/// A request to stop is noticed after this time.
+/// Longest time until the relay notices a request to stop.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What the relay does to the octets of a packet.
+/// Change that the relay makes to the bytes of a packet.
 pub(crate) type Change = fn(&mut Vec<u8>);
 
-/// How a fault changes packets; each that comes out empty is swallowed.
+/// Changes of packets by a fault; the relay drops a packet that comes out empty.
 #[derive(Clone, Copy)]
 pub(crate) struct Changes {
-    /// From the suite to the listener.
+    /// Change of packets from the suite to the listener.
     pub(crate) asked: Change,
-    /// From the listener to the suite.
+    /// Change of packets from the listener to the suite.
     pub(crate) answered: Change,
-    /// How often an answer goes on.
+    /// Count of copies of an answer that go on.
     pub(crate) copies: fn(&[u8]) -> usize,
 }
 
-/// The relay and what is behind it; ends with the value.
+/// The relay and its listener; both end when the value is dropped.
 pub(crate) struct Relay {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -42,7 +42,7 @@ fn bind() -> UdpSocket {
     socket
 }
 
-/// Gives every datagram to `take` until `stop`.
+/// Passes every datagram to `take` until `stop`.
 fn pump(socket: &UdpSocket, stop: &AtomicBool, mut take: impl FnMut(Vec<u8>, SocketAddr)) {
     let mut buffer = [0; 9_000];
     while !stop.load(Ordering::Acquire) {

@@ -1,4 +1,4 @@
-//! Behaviour that the RFC leaves open to an implementation: it turns no case red.
+//! Behaviour that the RFC leaves open to an implementation: no case may fail because of it.
 
 use std::cell::RefCell;
 
@@ -8,19 +8,19 @@ use crate::conformance::faults::{each_option, is, nothing, once, options};
 use crate::conformance::relay::{Change, Changes, Relay};
 use crate::conformance::{all_pass, udp_target};
 
-/// Something that the RFC leaves open.
+/// A behaviour that the RFC leaves open.
 struct Variation {
     what: &'static str,
     changes: Changes,
-    /// The cases that once did not allow for it.
+    /// Cases that once did not allow for it.
     cases: &'static [&'static str],
 }
 
 const DATA_OFFSET_AT: usize = 4;
-/// Numbers of Change L and Change R, Confirm L and Confirm R (§5.8).
+/// Numbers of Change L and Change R; `CONFIRMS` has Confirm L and Confirm R (§5.8).
 const CHANGES: [u8; 2] = [32, 34];
 const CONFIRMS: [u8; 2] = [33, 35];
-/// Sequence Window and Ack Ratio: what is not server-priority (§6.4).
+/// Features that are not server-priority: Sequence Window and Ack Ratio (§6.4).
 const NON_NEGOTIABLE: [u8; 2] = [3, 5];
 
 const fn reads(asked: Change) -> Changes {
@@ -28,11 +28,11 @@ const fn reads(asked: Change) -> Changes {
 }
 
 thread_local! {
-    /// Confirms that wait for the next SyncAck of this way.
+    /// Confirms that wait for the next SyncAck on this path.
     static WAITING: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Keeps the Confirms of an Ack, which is lost, until a SyncAck is sent.
+/// Keeps the Confirms of an Ack, and drops that Ack; the next SyncAck carries them.
 fn delay_confirms(octets: &mut Vec<u8>) {
     if is(octets, PacketType::Ack) {
         let mut confirms = Vec::new();
@@ -83,7 +83,7 @@ const VARIATIONS: &[Variation] = &[
                 }
             }
         }),
-        // Linux does so against §6.6.1, and these cases are about something else.
+        // Linux does so against §6.6.1, and these cases test other rules.
         cases: &[
             "CSUM-04", "CSUM-07", "CSUM-08", "CSUM-09", "SEQ-18", "TFRC-04", "TFRC-06", "TFRC-07",
             "TFRC-13",

@@ -1,30 +1,30 @@
-//! Data Dropped (RFC 4340 §11.7): packets that arrived, but whose data did not reach the application,
-//! and why.
+//! Data Dropped (RFC 4340 §11.7): packets that arrived although their data did not reach the
+//! application, with the reason.
 
 use std::collections::VecDeque;
 
 use crate::option::{DccpOption, OptionWriter};
 use crate::sequence::SequenceNumber;
 
-/// Drops remembered; older ones are no longer told.
+/// Most drops kept; this end no longer reports older ones.
 const DROPS_MAX: usize = 64;
-/// Octets of blocks in one option.
+/// Bytes of blocks in one option.
 const BLOCKS_LEN_MAX: usize = 253;
 
-/// Why data was dropped, or that it was delivered although it is corrupt.
+/// Reason to drop data, or the fact that corrupt data was delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropCode {
-    /// The protocol forbids to deliver it, for instance for its checksum coverage.
+    /// Data that the protocol forbids to deliver, for instance because of its checksum coverage.
     ProtocolConstraints,
-    /// The application does not listen any more.
+    /// Data for an application that does not listen any more.
     ApplicationNotListening,
-    /// There was no room for it.
+    /// Data without room in the receive buffer.
     ReceiveBuffer,
-    /// Its Data Checksum was wrong.
+    /// Data with a wrong Data Checksum.
     Corrupt,
-    /// Its Data Checksum was wrong, and the application got it all the same.
+    /// Data with a wrong Data Checksum that the application got all the same.
     DeliveredCorrupt,
-    /// A code that has no meaning yet (4 to 6).
+    /// Code that has no meaning yet (4 to 6).
     Reserved(u8),
 }
 
@@ -51,30 +51,31 @@ impl DropCode {
         }
     }
 
-    /// Whether the sender must react as to a mark of congestion (§11.7.1).
+    /// Returns true if the sender must react as to a congestion mark (§11.7.1).
     #[must_use]
     pub const fn counts_as_mark(self) -> bool {
         matches!(self, Self::Corrupt | Self::DeliveredCorrupt | Self::Reserved(_))
     }
 }
 
-/// What this end has dropped and must tell until the other end knows.
+/// Drops of this end that it must report until the other end has acknowledged a report.
 #[derive(Clone, Debug, Default)]
 pub struct Drops {
-    /// In the order of their numbers, greatest first.
+    /// Drops in the order of their numbers, greatest first.
     drops: VecDeque<(SequenceNumber, DropCode)>,
-    /// Packets of ours that told, and up to which number.
+    /// Packets of this end with a report: sequence number, and greatest number that the report
+    /// covers.
     reports: VecDeque<(SequenceNumber, SequenceNumber)>,
 }
 
 impl Drops {
-    /// Whether there is nothing to tell.
+    /// Returns true if there is nothing to report.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.drops.is_empty()
     }
 
-    /// The data of a packet was dropped.
+    /// Records that the data of a packet was dropped.
     pub fn dropped(&mut self, number: SequenceNumber, code: DropCode) {
         let at = self.drops.iter().position(|(other, _)| !other.is_after(number));
         let at = at.unwrap_or(self.drops.len());
@@ -82,11 +83,12 @@ impl Drops {
             self.drops.insert(at, (number, code));
             self.drops.truncate(DROPS_MAX);
         }
-        // A report that did not tell of it does not settle it.
+        // A report without this drop does not settle it.
         self.reports.retain(|(_, up_to)| number.is_after(*up_to));
     }
 
-    /// Tells on a packet of ours with number `sequence` that acknowledges `acknowledgement`.
+    /// Writes the drops for a packet of this end with number `sequence` that acknowledges
+    /// `acknowledgement`.
     pub fn write(
         &mut self,
         sequence: SequenceNumber,
@@ -122,7 +124,8 @@ impl Drops {
         }
     }
 
-    /// The other end has received our packets `low` to `high`.
+    /// Removes the drops that the packets `low` to `high` reported, because the other end has
+    /// received them.
     pub fn acknowledged(&mut self, low: SequenceNumber, high: SequenceNumber) {
         let is_in = |(sequence, _): &(SequenceNumber, SequenceNumber)| {
             sequence.distance_from(low) >= 0 && sequence.distance_from(high) <= 0
@@ -135,7 +138,7 @@ impl Drops {
     }
 }
 
-/// The drops that an option tells, newest first: number and reason.
+/// Returns the drops that an option reports, newest first: number and reason.
 pub fn read(
     acknowledgement: SequenceNumber,
     blocks: &[u8],
@@ -193,7 +196,7 @@ mod tests {
         let Some(DccpOption::DataDropped(blocks)) = raw else { panic!("Data Dropped") };
         let numbers: Vec<_> = read(n(700), blocks).map(|(number, _)| number.value()).collect();
         assert_eq!(numbers, [700, 99, 94, 93, 92]);
-        // What is newer than the acknowledgement cannot be told with it.
+        // An acknowledgement cannot report drops newer than itself.
         let octets = told(&mut drops, 2, 99);
         assert_eq!(octets, [40, 7, 0xb0, 3, 0xb0, 0xb0, 0xb0]);
     }

@@ -1,8 +1,10 @@
-//! Ack Vectors (RFC 4340 §11.4): what arrived, packet by packet. [`AckVector`] is the receiver's
-//! history, [`Runs`] reads what the other end reports, [`dropped`] does the same for Data Dropped.
+//! Ack Vectors (RFC 4340 §11.4): a report of the packets that arrived, one by one. [`AckVector`] is
+//! the receiver's history, [`Runs`] reads the other end's reports, [`dropped`] has both for Data
+//! Dropped.
 //!
-//! A cell of the history is an octet of the option: a state and up to 64 packets. Cells are freed
-//! whole, once the other end has acknowledged a packet that reported them (§11.4.2, Appendix A).
+//! A cell of the history is a byte of the option: a state and up to 64 packets. The history frees
+//! whole cells, once the other end has acknowledged a packet that reported them (§11.4.2, Appendix
+//! A).
 
 pub mod dropped;
 mod runs;
@@ -16,23 +18,23 @@ pub use runs::{Run, Runs};
 
 /// Packets in one cell.
 const CELL_PACKETS_MAX: u8 = 64;
-/// Octets of runs in one option.
+/// Bytes of runs in one option.
 const RUNS_LEN_MAX: usize = 253;
-/// Cells kept; older ones are given up, and count as lost for the other end.
+/// Most cells kept; older ones are dropped, and the other end counts their packets as lost.
 const CELLS_MAX: usize = 3 * RUNS_LEN_MAX;
-/// Reports of which it is remembered what they covered.
+/// Most reports kept with the number that they cover.
 const REPORTS_MAX: usize = 256;
-/// Gaps older than the history that are remembered.
+/// Most gaps kept that are older than the history.
 const GAPS_MAX: usize = 64;
 
-/// What is known of a packet (§11.4, the upper two bits of an octet).
+/// State of a packet (§11.4, the upper two bits of a byte).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketState {
-    /// Arrived.
+    /// Packet that arrived.
     Received,
-    /// Arrived with a mark of congestion.
+    /// Packet that arrived with a congestion mark.
     Marked,
-    /// Not arrived yet.
+    /// Packet that has not arrived yet.
     Missing,
 }
 
@@ -50,38 +52,40 @@ impl PacketState {
 struct Cell {
     state: PacketState,
     packets: u8,
-    /// Parity of the nonces of its packets, for those in state Received.
+    /// Parity of the nonces of its packets, for a cell in state Received.
     nonce: bool,
 }
 
-/// What the arrival of a packet meant.
+/// Effect of a packet's arrival on the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Novelty {
-    /// The next one in order.
+    /// The next packet in order.
     Next,
-    /// It left a hole or filled one.
+    /// A packet that left a hole or filled one.
     OutOfOrder,
-    /// It is in the history already, or is older than the history and may have been.
+    /// A packet that is in the history already, or is older than the history and may have been in
+    /// it.
     Known,
 }
 
-/// A packet of ours that carried the history.
+/// A packet of this end that carried the history.
 #[derive(Clone, Copy, Debug)]
 struct Report {
     sequence: SequenceNumber,
-    /// What need not be reported again once this one is acknowledged: everything up to here.
+    /// Greatest number whose state need not be reported again once this report is acknowledged.
     covers: SequenceNumber,
 }
 
 /// The history of the packets that arrived.
 #[derive(Clone, Debug)]
 pub struct AckVector {
-    /// The newest first.
+    /// Cells, the newest first.
     cells: VecDeque<Cell>,
     /// The greatest number that arrived; the first cell begins with it.
     newest: SequenceNumber,
     reports: VecDeque<Report>,
-    /// Packets that were missing when their cells were freed, the oldest first: they may still come.
+    /// Packets that were missing when the history freed their cells, the oldest first: they may
+    /// still come.
     gaps: VecDeque<Gap>,
 }
 
@@ -93,7 +97,7 @@ struct Gap {
 }
 
 impl AckVector {
-    /// A history that begins with the arrival of `first` (ISR).
+    /// Returns a history that begins with the arrival of `first` (ISR).
     #[must_use]
     pub fn new(first: SequenceNumber) -> Self {
         let mut vector = Self::before(first);
@@ -101,33 +105,34 @@ impl AckVector {
         vector
     }
 
-    /// An empty history; `first` will be the first to arrive.
+    /// Returns an empty history; `first` will be the first packet to arrive.
     #[must_use]
     pub fn before(first: SequenceNumber) -> Self {
-        // A history that nobody asks for grows to its bound, packet by packet; 2 KiB at once spare that.
+        // A history that the other end does not request grows to its bound, one packet at a time;
+        // allocating 2 KiB at once avoids the reallocations.
         let cells = VecDeque::with_capacity(CELLS_MAX + 1);
         Self { cells, newest: first.minus(1), reports: VecDeque::new(), gaps: VecDeque::new() }
     }
 
-    /// The greatest number of the history.
+    /// Returns the greatest number of the history.
     #[must_use]
     pub const fn newest(&self) -> SequenceNumber {
         self.newest
     }
 
-    /// Octets that the runs take.
+    /// Returns the bytes that the runs take.
     #[must_use]
     pub fn len(&self) -> usize {
         self.cells.len()
     }
 
-    /// Whether there is nothing to report.
+    /// Returns true if there is nothing to report.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
 
-    /// A packet arrived. `nonce` is what its ECN bits said (§12.2).
+    /// Records the arrival of a packet. `nonce` is the ECN nonce of its IP header (§12.2).
     pub fn arrived(&mut self, number: SequenceNumber, is_marked: bool, nonce: bool) -> Novelty {
         let state = if is_marked { PacketState::Marked } else { PacketState::Received };
         let nonce = nonce && !is_marked;
@@ -144,7 +149,7 @@ impl AckVector {
     }
 
     /// Extends the history up to `number`, which did not arrive or was not processed: a packet that
-    /// acknowledges `number` reports it as missing. It still may arrive.
+    /// acknowledges `number` reports it as missing. That packet may still arrive.
     pub fn extend_to(&mut self, number: SequenceNumber) {
         let ahead = number.distance_from(self.newest);
         if ahead > 0 {
@@ -155,7 +160,7 @@ impl AckVector {
     }
 
     fn push_missing(&mut self, mut count: u64) {
-        // More than the history holds is as good as all of it.
+        // The history ends before that, so more missing packets have the same result.
         count = count.min(CELLS_MAX as u64 * u64::from(CELL_PACKETS_MAX));
         while count > 0 {
             let packets = count.min(u64::from(CELL_PACKETS_MAX)) as u8;
@@ -174,7 +179,8 @@ impl AckVector {
         }
     }
 
-    /// A packet `back` before the newest one arrived: it fills a hole, or is there already.
+    /// Records the arrival of the packet `back` before the newest one: it fills a hole, or is known
+    /// already.
     fn arrived_late(
         &mut self,
         back: u64,
@@ -187,12 +193,12 @@ impl AckVector {
             let cell = self.cells[index];
             let offset = back - newer;
             if offset < u64::from(cell.packets) {
-                // The first report of a packet stands (§11.4.1).
+                // The first report of a packet is final (§11.4.1).
                 if cell.state != PacketState::Missing {
                     return Novelty::Known;
                 }
                 self.fill(index, offset as u8, state, nonce);
-                // A report that called it missing, once acknowledged, must not free it (A.3).
+                // A report that has the packet as missing must not free it once acknowledged (A.3).
                 for report in &mut self.reports {
                     if !number.is_after(report.covers) {
                         report.covers = number.minus(1);
@@ -205,8 +211,8 @@ impl AckVector {
         self.arrived_in_gap(number)
     }
 
-    /// A packet arrived that is older than the history: what was missing then is new, though no report
-    /// tells of it any more.
+    /// Records the arrival of a packet that is older than the history. If it was missing when its
+    /// cell was freed it is new, though no report includes it any more.
     fn arrived_in_gap(&mut self, number: SequenceNumber) -> Novelty {
         let is_in =
             |gap: &Gap| number.distance_from(gap.first) >= 0 && number.distance_from(gap.last) <= 0;
@@ -234,9 +240,9 @@ impl AckVector {
         }
     }
 
-    /// Reports the history on a packet of ours with number `sequence`, which acknowledges the newest
-    /// packet. As many options as it takes; false when not all of it fitted, and then the packet does
-    /// not count as a report of it.
+    /// Reports the history on a packet of this end with number `sequence`, which acknowledges the
+    /// newest packet. Writes as many options as needed. Returns false when not all of them fit;
+    /// then the packet does not count as a report.
     pub fn write(&mut self, sequence: SequenceNumber, options: &mut OptionWriter<'_>) -> bool {
         let mut written = 0;
         while written < self.cells.len() {
@@ -263,7 +269,8 @@ impl AckVector {
         true
     }
 
-    /// The other end has received our packets `low` to `high`: what they reported is settled.
+    /// Frees the cells that the packets `low` to `high` reported, because the other end has
+    /// received them.
     pub fn acknowledged(&mut self, low: SequenceNumber, high: SequenceNumber) {
         let is_in = |report: &Report| {
             report.sequence.distance_from(low) >= 0 && report.sequence.distance_from(high) <= 0
@@ -271,7 +278,8 @@ impl AckVector {
         let Some(latest) = self.reports.iter().rposition(is_in) else { return };
         let covers = self.reports[latest].covers;
         self.reports.drain(..=latest);
-        // The oldest packet of the last cell; a cell goes when its newest is covered.
+        // `oldest` is the oldest packet of the last cell; a cell is freed when its newest is
+        // covered.
         let total: u64 = self.cells.iter().map(|cell| u64::from(cell.packets)).sum();
         let mut oldest = self.newest.minus(total).next();
         while let Some(cell) = self.cells.back() {
@@ -321,7 +329,7 @@ mod tests {
     fn ack_01_a_long_history_takes_two_options_with_a_nonce_each() {
         let mut vector = AckVector::new(n(0));
         for number in 1..=260 {
-            // Every packet apart from the one before, and one nonce in the older option.
+            // No two packets adjacent, and one nonce in the older option.
             vector.arrived(n(number * 2), false, number == 3);
         }
         let octets = octets(&mut vector, 1);
@@ -346,7 +354,7 @@ mod tests {
         assert_eq!(vector.arrived(n(9), false, false), Novelty::OutOfOrder);
         vector.arrived(n(1), false, false);
         assert_eq!(octets(&mut vector, 3), [38, 9, 0, 0, 192 + 3, 64, 192 + 1, 0, 0]);
-        // What arrives again changes nothing, and neither does what is older than the history.
+        // A packet that arrives again changes nothing, nor does one older than the history.
         assert_eq!(vector.arrived(n(4), false, false), Novelty::Known);
         assert_eq!(vector.arrived(n(0).minus(3), false, false), Novelty::Known);
         assert_eq!(vector.len(), 7);
@@ -360,7 +368,7 @@ mod tests {
         vector.arrived(n(1), false, false);
         vector.arrived(n(3), false, false);
         vector.acknowledged(n(50), n(50));
-        // 3 and 2 are newer than the hole, 1 was never reported as received.
+        // 3 and 2 are newer than the hole; no report had 1 as received.
         assert_eq!(octets(&mut vector, 51), [38, 4, 1, 0]);
         vector.acknowledged(n(51), n(51));
         assert_eq!(octets(&mut vector, 52), [38, 3, 1]);

@@ -1,13 +1,13 @@
-//! Reading what the other end's Ack Vectors report (RFC 4340 §11.4).
+//! Reader of the Ack Vectors from the other end (RFC 4340 §11.4).
 
 use super::PacketState;
 use crate::option::{DccpOption, Options};
 use crate::sequence::SequenceNumber;
 
-/// Packets next to one another in the same state.
+/// Adjacent packets in the same state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Their state.
+    /// State of the packets.
     pub state: PacketState,
     /// The greatest number.
     pub high: SequenceNumber,
@@ -15,8 +15,8 @@ pub struct Run {
     pub low: SequenceNumber,
 }
 
-/// The runs of all Ack Vectors of a packet, newest first. Runs in the reserved state are passed
-/// over, and what lies before the first packet is cut off: nobody sent that.
+/// Iterator over the runs of all Ack Vectors of a packet, newest first. It skips runs in the
+/// reserved state, and ends before the first packet of this end: older ones were never sent.
 #[derive(Clone, Debug)]
 pub struct Runs<'a> {
     options: Options<'a>,
@@ -26,7 +26,8 @@ pub struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// The reports on a packet that acknowledges `acknowledgement`; our numbers begin with `first`.
+    /// Returns the runs on a packet that acknowledges `acknowledgement`; this end's numbers begin
+    /// with `first`.
     #[must_use]
     pub const fn new(
         acknowledgement: SequenceNumber,
@@ -95,7 +96,7 @@ mod tests {
             (Received, 93, 88),
         ];
         assert_eq!(runs(100, 0, &[38, 7, 0, 192, 3, 64, 5]), expected);
-        // Several options go on where the one before ended, whatever stands between them.
+        // A second option continues where the first ended, even with another option between them.
         assert_eq!(runs(100, 0, &[38, 4, 0, 192, 2, 39, 5, 3, 64, 5]), expected);
     }
 

@@ -1,6 +1,6 @@
-//! Congestion control: one [`SenderHalf`] and one [`ReceiverHalf`] for each half-connection
-//! (RFC 4340 §10). Which of them are used is agreed on by feature negotiation; the connection asks
-//! them when it may send and tells them what it sent and heard.
+//! Congestion control: one [`SenderHalf`] and one [`ReceiverHalf`] for each half-connection (RFC
+//! 4340 §10). Feature negotiation selects the controls. The connection polls them for the time of
+//! the next packet, and reports packets that it sent and received to them.
 
 pub mod ccid2;
 pub mod ccid3;
@@ -10,165 +10,168 @@ use core::fmt::Debug;
 use crate::option::OptionWriter;
 use crate::sequence::SequenceNumber;
 
-/// The round-trip time that is assumed while none is known (RFC 4340 §3.4).
+/// Round-trip time assumed while none is known (RFC 4340 §3.4).
 pub const RTT_DEFAULT_NS: u64 = 200_000_000;
 
-/// No round-trip time is taken to be shorter: the times that are subtracted from a measured one come
-/// in units of 10 microseconds (RFC 4340 §13). What is left over may be nothing, and a rate of a
-/// window in no time is without bound.
+/// Least round-trip time. The times that are subtracted from a measured round-trip time come in
+/// units of 10 microseconds (RFC 4340 §13), so the rest may be 0, and a window per 0 seconds would
+/// be a rate without bound.
 pub const RTT_MIN_NS: u64 = 10_000;
 
-/// When the next datagram may leave.
+/// Time at which the next datagram may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clearance {
-    /// At once.
+    /// Clearance at once.
     Now,
-    /// At this time.
+    /// Clearance at this time, in nanoseconds.
     At(u64),
-    /// When an acknowledgement has come, or a timer has run out.
+    /// No clearance before an acknowledgement comes or a timer runs out.
     Blocked,
 }
 
-/// A packet of ours that goes out.
+/// A packet of this end that goes out.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// When.
+    /// Time of sending.
     pub now_ns: u64,
-    /// Its number.
+    /// Sequence number of the packet.
     pub sequence: SequenceNumber,
-    /// Octets of application data; `None` on a packet without, of a type that never has any.
+    /// Bytes of application data; `None` on a packet of a type that never has data.
     pub data_len: Option<usize>,
-    /// Whether it acknowledges packets of the other end.
+    /// True if the packet acknowledges packets of the other end.
     pub acknowledges: bool,
 }
 
-/// A valid packet that acknowledges something.
+/// A valid packet with an acknowledgement number.
 #[derive(Clone, Copy, Debug)]
 pub struct Feedback<'a> {
-    /// When it came.
+    /// Time of arrival.
     pub now_ns: u64,
-    /// What it acknowledges.
+    /// Acknowledgement number of the packet.
     pub acknowledgement: SequenceNumber,
-    /// Its options.
+    /// Options of the packet.
     pub options: &'a [u8],
-    /// How long the other end held it after the acknowledged packet came, as far as it says.
+    /// Time between the arrival of the acknowledged packet and the sending of this one, as far as
+    /// the other end reports it.
     pub elapsed_ns: u64,
 }
 
 /// A valid packet of the other end, for the receiver of a half-connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// When it came.
+    /// Time of arrival.
     pub now_ns: u64,
-    /// Its number.
+    /// Sequence number of the packet.
     pub sequence: SequenceNumber,
-    /// Octets of application data; `None` on a packet of a type that never has any.
+    /// Bytes of application data; `None` on a packet of a type that never has data.
     pub data_len: Option<usize>,
-    /// Its CCVal.
+    /// CCVal of the packet.
     pub ccval: u8,
-    /// Whether the network marked it for congestion.
+    /// True if the network marked the packet for congestion.
     pub is_marked: bool,
-    /// Its NDP Count: packets without data right before it.
+    /// NDP Count of the packet: packets without data right before it.
     pub ndp_count: Option<u64>,
-    /// False when it left a hole in the sequence or filled one.
+    /// False if the packet left a hole in the sequence or filled one.
     pub is_in_order: bool,
 }
 
 /// Figures of a sender, for probes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SenderFigures {
-    /// Of CCID 2.
+    /// Figures of CCID 2.
     Window {
-        /// Packets that may be under way.
+        /// Most packets that may be under way.
         cwnd: u32,
-        /// Where slow start ends, in packets.
+        /// Window at which slow start ends, in packets.
         ssthresh: u32,
         /// Packets under way.
         pipe: u32,
-        /// The retransmission timeout.
+        /// Retransmission timeout.
         rto_ns: u64,
-        /// Data packets for each acknowledgement, as wanted.
+        /// Data packets for each acknowledgement, as the sender wants it.
         ack_ratio: u16,
     },
-    /// Of CCID 3, in octets per second.
+    /// Figures of CCID 3; rates are in bytes per second.
     Rate {
-        /// What may be sent.
+        /// Allowed sending rate.
         x: f64,
-        /// What the other end says that it received.
+        /// Receive rate that the other end reports.
         x_recv: f64,
-        /// What the equation allows; 0 without losses.
+        /// Rate that the equation allows; 0 without losses.
         x_calc: f64,
-        /// The loss event rate, 0 to 1.
+        /// Loss event rate, 0 to 1.
         p: f64,
         /// Time between two packets.
         interval_ns: u64,
-        /// The segment size that rates are counted in, in octets (`s` of RFC 5348).
+        /// Segment size that rates are counted in, in bytes (`s` of RFC 5348).
         segment_bytes: f64,
     },
 }
 
 /// The end of a half-connection that sends data.
 pub trait SenderHalf: Debug + Send {
-    /// When the next datagram may leave.
+    /// Returns the time at which the next datagram may leave.
     fn clearance(&mut self, now_ns: u64) -> Clearance;
 
-    /// CCVal of the next data packet, sent at `now_ns`.
+    /// Returns the CCVal of the next data packet, sent at `now_ns`.
     fn ccval(&mut self, now_ns: u64) -> u8;
 
-    /// A packet goes out, with data or without.
+    /// Records a packet that goes out, with data or without.
     fn sent(&mut self, sent: &Sent);
 
-    /// The other end acknowledges.
+    /// Processes an acknowledgement of the other end.
     fn feedback(&mut self, feedback: &Feedback<'_>);
 
-    /// When [`SenderHalf::handle_timeout`] is due.
+    /// Returns the time at which [`SenderHalf::handle_timeout`] is due.
     fn timeout_ns(&self) -> Option<u64>;
 
-    /// A timer may have run out.
+    /// Handles a timer that may have run out.
     fn handle_timeout(&mut self, now_ns: u64);
 
-    /// The smoothed round-trip time, once there is one.
+    /// Returns the smoothed round-trip time, once there is one.
     fn rtt_ns(&self) -> Option<u64>;
 
-    /// A round-trip time measured without data, for instance by the handshake.
+    /// Adds a round-trip time measured without data, for instance by the handshake.
     fn observe_rtt(&mut self, now_ns: u64, rtt_ns: u64);
 
-    /// A packet of the other end went missing; `had_data` if it is known.
+    /// Records that a packet of the other end was lost; `had_data` if it is known.
     fn reverse_loss(&mut self, now_ns: u64, had_data: Option<bool>);
 
-    /// The Ack Ratio that suits, if the control uses one.
+    /// Returns the Ack Ratio that suits, if the control uses one.
     fn ack_ratio(&self) -> Option<u16>;
 
-    /// Packets in a round trip at most, which tells how wide the Sequence Window must be.
+    /// Returns the most packets in a round trip, from which the width of the Sequence Window
+    /// follows.
     fn packets_per_rtt(&self) -> u64;
 
-    /// Whether data should acknowledge now, so that the other end can forget (RFC 4341 §6.2).
+    /// Returns true if a data packet should carry an acknowledgement now, so that the other end can
+    /// free its history (RFC 4341 §6.2).
     fn wants_ack_of_acks(&self) -> bool;
 
-    /// For probes.
+    /// Returns the figures for probes.
     fn figures(&self) -> SenderFigures;
 }
 
 /// The end of a half-connection that receives data.
 pub trait ReceiverHalf: Debug + Send {
-    /// A packet came in.
+    /// Processes a packet that came in.
     fn arrived(&mut self, arrival: &Arrival);
 
-    /// When an acknowledgement must leave, at the latest.
+    /// Returns the latest time at which an acknowledgement must leave.
     fn ack_due_ns(&self) -> Option<u64>;
 
     /// Adds options to a packet that acknowledges, and counts it as an acknowledgement.
     fn write(&mut self, now_ns: u64, options: &mut OptionWriter<'_>);
 
-    /// The Ack Ratio that the other end asks for.
+    /// Sets the Ack Ratio that the other end requests.
     fn set_ack_ratio(&mut self, ratio: u16);
 
-    /// Whether the acknowledgements need Ack Vectors.
+    /// Returns true if the acknowledgements need Ack Vectors.
     fn needs_ack_vector(&self) -> bool;
 
-    /// Whether the other end wants Loss Event Rate options (RFC 4342 §8.5).
+    /// Sets whether the other end wants Loss Event Rate options (RFC 4342 §8.5).
     fn set_tells_loss_event_rate(&mut self, tells: bool);
 
-    /// A round-trip time that the connection knows of.
+    /// Sets the round-trip time that the connection has measured.
     fn set_rtt(&mut self, rtt_ns: u64);
 }

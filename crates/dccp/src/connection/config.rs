@@ -1,72 +1,73 @@
-//! What an application decides about a connection.
+//! Settings of a connection, which the application chooses.
 
 use crate::header::ServiceCode;
 
-/// How the send queue behaves when it is full, and what it sends first.
+/// Order of the send queue, and its behaviour when it is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QueuePolicy {
-    /// In order; when full, nothing more is taken.
+    /// First in, first out; a full queue refuses datagrams.
     #[default]
     Simple,
-    /// The highest priority first; when full, the lowest is dropped.
+    /// Highest priority first; a full queue drops the datagram of the lowest priority.
     Priority,
 }
 
-/// Settings of a connection. The defaults are those of Linux where it has the same.
+/// Settings of a connection. The defaults are those of Linux where Linux has the setting.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// What the connection is for (§8.1.2).
+    /// Service that the connection is for (§8.1.2).
     pub service_code: ServiceCode,
     /// Congestion controls for the data that this end sends, the most wanted first.
     pub tx_ccids: Vec<u8>,
     /// Congestion controls for the data that this end receives, the most wanted first.
     pub rx_ccids: Vec<u8>,
-    /// Sequence Window at first; it widens with the rate (§7.5.2).
+    /// Initial Sequence Window; it widens with the rate (§7.5.2).
     pub sequence_window: u64,
-    /// Whether the other end may send 24-bit sequence numbers (§7.6.1).
+    /// True if the other end may send 24-bit sequence numbers (§7.6.1).
     pub allows_short_sequence: bool,
-    /// Checksum coverage of the data sent, as CsCov counts (§9.2), if the other end takes it.
+    /// Checksum coverage of the data sent, as a CsCov value (§9.2), if the other end accepts it.
     pub send_coverage: u8,
-    /// The least coverage that this end takes (§9.2.1).
+    /// Least coverage that this end accepts (§9.2.1).
     pub minimum_coverage: u8,
-    /// Whether the other end is asked to check Data Checksums of what this end sends (§9.3).
+    /// True if this end requests that the other end check the Data Checksums of data from this end
+    /// (§9.3).
     pub asks_for_data_checksum: bool,
-    /// Whether ECN bits can be read and set here (§12).
+    /// True if this end can read and set ECN bits (§12).
     pub is_ecn_capable: bool,
-    /// Datagrams that may wait to be sent.
+    /// Most datagrams in the send queue.
     pub send_queue_len: usize,
-    /// What happens when more do.
+    /// Order of the send queue, and its behaviour when it is full.
     pub queue_policy: QueuePolicy,
-    /// Datagrams that may wait to be received.
+    /// Most datagrams that may wait for the application to receive them.
     pub receive_queue_len: usize,
-    /// Octets of a packet from the DCCP header on that the path takes.
+    /// Most bytes of a packet on the path, counted from the DCCP header on.
     pub packet_bytes_max: usize,
-    /// Of them, octets kept for the options of a packet with data.
+    /// Bytes of those that are kept for the options of a packet with data.
     pub options_bytes: usize,
-    /// A server that holds TIMEWAIT itself sends Close, not CloseReq (§8.3).
+    /// True if a server holds TIMEWAIT itself: it sends Close, not CloseReq (§8.3).
     pub server_holds_time_wait: bool,
-    /// How long TIMEWAIT lasts: two maximum segment lifetimes (§3.4).
+    /// Duration of TIMEWAIT: two maximum segment lifetimes (§3.4).
     pub time_wait_ns: u64,
-    /// Time between two Syncs that ask what an unexpected packet means (§7.5.4).
+    /// Least time between two Syncs in answer to unexpected packets (§7.5.4).
     pub sync_period_ns: u64,
-    /// Time after which a client gives up to connect (§8.1.1): for the Response, and then for
-    /// anything else (PARTOPEN).
+    /// Time after which a client gives up the attempt to connect (§8.1.1): it holds for the
+    /// Response, and then again for the end of PARTOPEN.
     pub connect_timeout_ns: u64,
-    /// When an end gives up to close that the other one does not answer (§8.3).
+    /// Time after which an end gives up a close that the other end does not answer (§8.3).
     pub close_timeout_ns: u64,
 }
 
 /// One second.
 const SECOND_NS: u64 = 1_000_000_000;
-/// Twice two minutes (§3.4).
+/// Default of TIMEWAIT: twice two minutes (§3.4).
 const TIME_WAIT_NS: u64 = 240 * SECOND_NS;
-/// No more than eight Syncs in a second (§7.5.4).
+/// Default time between Syncs: at most eight per second (§7.5.4).
 const SYNC_PERIOD_NS: u64 = SECOND_NS / 8;
-/// Three minutes, as the RFC proposes.
+/// Default time to connect: three minutes, as the RFC proposes.
 const CONNECT_TIMEOUT_NS: u64 = 180 * SECOND_NS;
-/// Four maximum segment lifetimes, as for other states.
+/// Default time to close: four maximum segment lifetimes, as for other states.
 const CLOSE_TIMEOUT_NS: u64 = 480 * SECOND_NS;
-/// Octets of options that data packets have room for, next to 1,424 octets of data within 1,500.
+/// Bytes of options that data packets have room for, next to 1,424 bytes of data within 1,500.
 const OPTIONS_BYTES: usize = 32;
 
 impl Default for Config {
@@ -96,8 +97,8 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Octets of application data that a packet of the path takes: what is left behind a DataAck
-    /// header and some options (§14).
+    /// Returns the most bytes of application data in a packet: the rest after a DataAck header and
+    /// some options (§14).
     #[must_use]
     pub const fn data_bytes_max(&self) -> usize {
         self.packet_bytes_max.saturating_sub(24 + self.options_bytes)

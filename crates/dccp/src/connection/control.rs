@@ -1,36 +1,36 @@
-//! Packets that the protocol itself sends, as far as they wait for [`super::Connection::poll_transmit`],
-//! and Resets for packets that belong to no connection (RFC 4340 §8.3.1).
+//! Packets of the protocol itself that wait for [`super::Connection::poll_transmit`], and Resets
+//! for packets that belong to no connection (RFC 4340 §8.3.1).
 
 use std::collections::VecDeque;
 
 use crate::header::{Header, Packet, PacketType, Reset};
 use crate::sequence::SequenceNumber;
 
-/// Packets that wait at most; the other end repeats what it wants answered.
+/// Most packets that wait; the other end repeats packets that need an answer.
 const CONTROLS_MAX: usize = 16;
 
-/// A packet to be sent.
+/// A packet of the protocol that waits to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Control {
-    /// The client's first packet, or its repetition.
+    /// Client's first packet, or its repetition.
     Request,
-    /// The server's answer to it.
+    /// Server's answer to a Request.
     Response,
     /// Sync or SyncAck with an acknowledgement number of its own.
     Sync { packet_type: PacketType, acknowledgement: SequenceNumber },
     /// Close or CloseReq.
     Close { packet_type: PacketType },
-    /// Ends the connection.
+    /// Reset that ends the connection.
     Reset {
         reset: Reset,
-        /// What it acknowledges, if not the greatest number received.
+        /// Acknowledgement number, if it is not the greatest number received.
         acknowledgement: Option<SequenceNumber>,
     },
-    /// A Reset that was made of the packet it answers.
+    /// Reset whose numbers follow from the packet that it answers.
     Reply(Header),
 }
 
-/// The packets in order.
+/// Queue of the packets of the protocol.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Controls {
     waiting: VecDeque<Control>,
@@ -51,27 +51,28 @@ impl Controls {
         self.waiting.pop_front()
     }
 
-    /// A Reset makes everything before it pointless.
+    /// Replaces all packets that wait with a Reset, which makes them pointless.
     pub(super) fn reset(&mut self, reset: Reset, acknowledgement: Option<SequenceNumber>) {
         self.waiting.clear();
         self.waiting.push_back(Control::Reset { reset, acknowledgement });
     }
 
-    /// A Reset of a client that never heard of its server acknowledges 0 (§8.1.1).
+    /// Replaces all packets with the Reset of a client without any answer from its server: it
+    /// acknowledges 0 (§8.1.1).
     pub(super) fn reset_unanswered(&mut self, reset: Reset) {
         self.reset(reset, Some(SequenceNumber::new(0)));
     }
 }
 
-/// The Reset that answers a packet outside of any connection: its numbers follow from the packet's
-/// (§8.3.1). `None` for a Reset, which is never answered.
+/// Returns the Reset that answers a packet outside of any connection: its numbers follow from the
+/// packet's (§8.3.1). Returns `None` for a Reset, which is never answered.
 #[must_use]
 pub fn reply_without_connection(packet: &Packet<'_>, reset: Reset) -> Option<Header> {
     let header = &packet.header;
     if header.packet_type == PacketType::Reset {
         return None;
     }
-    // Of short numbers the upper half is unknown and sent as 0.
+    // The upper half of short numbers is unknown and sent as 0.
     let sequence = match header.acknowledgement {
         Some(number) => SequenceNumber::new(number).next().value(),
         None => 0,

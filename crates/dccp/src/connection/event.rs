@@ -1,34 +1,34 @@
-//! What a connection tells its application, and why it refuses to send.
+//! Events that a connection reports to its application, and reasons why it refuses to send.
 
 use core::fmt;
 
 use crate::header::Reset;
 
-/// Something happened.
+/// An event of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The application may send: a server after its client's Ack, a client after its server's Response
-    /// (PARTOPEN, as `connect(2)` of Linux returns).
+    /// Connection that the application may send on: at a server after its client's Ack, at a client
+    /// after its server's Response (PARTOPEN, as `connect(2)` of Linux returns).
     Connected,
-    /// A datagram came, empty ones included.
+    /// Datagram that came, empty ones included.
     Received(Vec<u8>),
-    /// The other end reset the connection: normally when its code is
+    /// Reset from the other end: a normal end when its code is
     /// [`crate::header::ResetCode::Closed`].
     Reset(Reset),
-    /// This end reset the connection because of what the other end sent, or did not send.
+    /// Reset from this end, because of a packet of the other end or the lack of one.
     Failed(Reset),
-    /// This end closed in answer to the other end's Close.
+    /// Close from the other end, which this end answered.
     Closed,
 }
 
-/// Why a datagram was not taken.
+/// Reason why a connection did not accept a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendError {
-    /// Longer than the path takes ([`super::Connection::data_bytes_max`]).
+    /// Datagram longer than the path takes ([`super::Connection::data_bytes_max`]).
     TooLong,
-    /// The queue is full.
+    /// Send queue that is full.
     QueueFull,
-    /// The connection is closing or closed, or nobody listens at the other end.
+    /// Connection that is closing or closed, or whose other end does not listen any more.
     Closed,
 }
 

@@ -1,9 +1,11 @@
-//! One connection as a value (RFC 4340 §8): datagrams in, datagrams and events out, timers as times.
+//! One connection as a value (RFC 4340 §8): datagrams in, datagrams and events out, timers as
+//! times.
 //!
-//! The owner calls [`Connection::handle_datagram`] with what came, [`Connection::handle_timeout`] when
-//! [`Connection::poll_timeout`] says so, and after either [`Connection::poll_transmit`] and
-//! [`Connection::poll_event`] until they give nothing. `receive` is the walk of a packet, step by
-//! step as in §8.5; `options` is step 8 of it; `transmit` is the way out.
+//! The owner calls [`Connection::handle_datagram`] with each datagram,
+//! [`Connection::handle_timeout`] at the time of [`Connection::poll_timeout`], and after either
+//! [`Connection::poll_transmit`] and [`Connection::poll_event`] until they return `None`. Module
+//! `receive` processes a packet in the steps of §8.5, `options` is step 8, `transmit` writes
+//! packets.
 
 mod config;
 mod control;
@@ -44,27 +46,27 @@ pub struct Path {
     pub local_port: u16,
     /// Port of the other end.
     pub remote_port: u16,
-    /// What the checksums of the packets that this end sends cover.
+    /// Carrier of the packets that this end sends, which decides how checksums are computed.
     pub integrity: Integrity,
 }
 
-/// A Timestamp that waits to be given back (§13.3).
+/// A Timestamp that waits for its echo (§13.3).
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
     value: u32,
     arrived_ns: u64,
 }
 
-/// Packets that were dropped by this end before they changed anything, by reason.
+/// Packets that this end dropped before they changed anything, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// By reason of [`Malformed::ALL`].
+    /// Malformed packets, by reason in the order of [`Malformed::ALL`].
     pub malformed: [u64; Malformed::ALL.len()],
-    /// Outside of the windows (§7.5).
+    /// Packets outside of the windows (§7.5).
     pub sequence_invalid: u64,
-    /// Of a type that the state does not take (§8.5 step 7).
+    /// Packets of a type that the state does not accept (§8.5 step 7).
     pub unexpected: u64,
-    /// Datagrams for which the application had no room.
+    /// Datagrams that did not fit into the application's receive queue.
     pub receive_queue_full: u64,
 }
 
@@ -82,12 +84,12 @@ pub struct Connection {
     gsr: SequenceNumber,
     /// Greatest acknowledgement received.
     gar: SequenceNumber,
-    /// The number that made the connection open.
+    /// Sequence number of the packet that made the connection open (OSR).
     osr: Option<SequenceNumber>,
     /// The state in which the connection ended.
     ended_in: Option<State>,
-    /// Greatest number of a Request (server) or number of the Response (client): what a half of the
-    /// connection counts begins behind it, or with it.
+    /// Greatest number of a Request (at a server), or number of the Response (at a client). The
+    /// half-connections count from the number after it at a server, and from it at a client.
     handshake_number: SequenceNumber,
     windows: Windows,
     features: Negotiator,
@@ -100,23 +102,23 @@ pub struct Connection {
     timers: Timers,
     queue: SendQueue,
     events: VecDeque<Event>,
-    /// Memory that the application gave back, for datagrams to come.
+    /// Memory of datagrams that the application returned, for later datagrams.
     spare: Vec<Vec<u8>>,
     waiting_datagrams: usize,
     held_datagrams: usize,
     is_ack_wanted: bool,
-    /// A client in PARTOPEN asks its server for a sign of life.
+    /// True if a client in PARTOPEN must send a Sync to get an answer from its server.
     is_sync_wanted: bool,
-    /// Acks of PARTOPEN that were repeated.
+    /// Repetitions of the Ack in PARTOPEN so far.
     part_open_repeats: u32,
-    /// The other end reports what it received by Ack Vector.
+    /// True if the other end reports received packets by Ack Vector.
     has_ack_vectors: bool,
     is_close_wanted: bool,
     is_receiving: bool,
-    /// The other end's application does not listen any more.
+    /// True if the other end's application does not listen any more.
     is_remote_deaf: bool,
     has_request_data: bool,
-    /// Data of a Request, until its client has shown that it lives.
+    /// Data of a Request, kept until its client has answered.
     early_data: Option<Vec<u8>>,
     request_data: Vec<u8>,
     stamp: Option<Stamp>,
@@ -131,8 +133,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A client that will send its Request with number `iss` and `data` on it (§8.1.1). Most
-    /// Requests have no data.
+    /// Returns a client that will send its Request with number `iss` and with `data` on it
+    /// (§8.1.1). Most Requests have no data.
     #[must_use]
     pub fn connect(
         now_ns: u64,
@@ -149,8 +151,8 @@ impl Connection {
         connection
     }
 
-    /// A server's side, made of a Request that a listener took (§8.5 step 3). The Request is then
-    /// given to [`Connection::handle_packet`] like any packet.
+    /// Returns a server's connection for a Request that a listener accepted (§8.5 step 3). The
+    /// caller then passes the Request to [`Connection::handle_packet`] like any packet.
     #[must_use]
     pub fn accept(path: Path, config: Config, iss: SequenceNumber, request: &Packet<'_>) -> Self {
         let isr = SequenceNumber::new(request.header.sequence);
@@ -218,54 +220,55 @@ impl Connection {
         }
     }
 
-    /// The Response is to carry this Init Cookie (§8.1.4), 253 octets at most.
+    /// Adds an Init Cookie to the Response (§8.1.4), 253 bytes at most.
     pub fn offer_init_cookie(&mut self, cookie: Vec<u8>) {
         self.init_cookies.push(cookie);
     }
 
-    /// Where the connection is.
+    /// Returns the state of the connection.
     #[must_use]
     pub const fn state(&self) -> State {
         self.state
     }
 
-    /// The state in which the connection ended, once it has.
+    /// Returns the state in which the connection ended, once it has.
     #[must_use]
     pub const fn ended_in(&self) -> Option<State> {
         self.ended_in
     }
 
-    /// Which end this is.
+    /// Returns the role of this end: client or server.
     #[must_use]
     pub const fn role(&self) -> Role {
         self.role
     }
 
-    /// The values that both ends have agreed on.
+    /// Returns the features, with the values that both ends have agreed on.
     #[must_use]
     pub const fn features(&self) -> &Negotiator {
         &self.features
     }
 
-    /// What was dropped, and why.
+    /// Returns the counts of dropped packets, by reason.
     #[must_use]
     pub const fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// Figures of the congestion control of what this end sends, once there is one.
+    /// Returns the figures of the congestion control for the data that this end sends, once there
+    /// is one.
     #[must_use]
     pub fn sender_figures(&self) -> Option<SenderFigures> {
         self.sender.as_ref().map(|sender| sender.figures())
     }
 
-    /// The greatest numbers sent and received (GSS, GSR).
+    /// Returns the greatest numbers sent and received (GSS, GSR).
     #[must_use]
     pub const fn greatest_numbers(&self) -> (SequenceNumber, SequenceNumber) {
         (self.gss, self.gsr)
     }
 
-    /// The round-trip time as far as it is known.
+    /// Returns the round-trip time, if it is known.
     #[must_use]
     pub fn rtt_ns(&self) -> Option<u64> {
         self.sender.as_ref().and_then(|sender| sender.rtt_ns()).or(self.rtt_ns)
@@ -275,46 +278,47 @@ impl Connection {
         self.rtt_ns().unwrap_or(RTT_DEFAULT_NS)
     }
 
-    /// Octets that a datagram may have now (maximum packet size, §14).
+    /// Returns the most bytes that a datagram may have now (maximum packet size, §14).
     #[must_use]
     pub const fn data_bytes_max(&self) -> usize {
         self.config.data_bytes_max()
     }
 
-    /// The path is known to take packets of so many octets from the DCCP header on, for instance by
-    /// its route. Only the owner of the path may say so; what comes from the network goes to
+    /// Sets the most bytes of a packet on the path, from the DCCP header on, for instance from a
+    /// route. Only the owner of the path may call this; messages from the network go to
     /// [`Connection::handle_too_big`].
     pub const fn set_packet_bytes_max(&mut self, packet_bytes_max: usize) {
         self.config.packet_bytes_max = packet_bytes_max;
     }
 
-    /// Datagrams that wait to be sent.
+    /// Returns the count of datagrams that wait to be sent.
     #[must_use]
     pub fn send_queue_len(&self) -> usize {
         self.queue.len()
     }
 
-    /// Everything that waits in here: datagrams to be sent, events to be told, packets of the protocol.
+    /// Returns the count of all items that wait: datagrams to send, events, packets of the
+    /// protocol.
     #[must_use]
     pub fn queued_count(&self) -> usize {
         let early = usize::from(self.early_data.is_some());
         self.queue.len() + self.events.len() + self.controls.len() + self.init_cookies.len() + early
     }
 
-    /// Whether the send queue takes a datagram without dropping another.
+    /// Returns true if the send queue takes a datagram without dropping another.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.queue.len() < self.config.send_queue_len
     }
 
-    /// The application holds so many datagrams that it was given and has not read: they take room in
+    /// Sets the count of datagrams that the application holds and has not read: they take room in
     /// the receive queue ([`Config::receive_queue_len`]).
     pub const fn set_held_datagrams(&mut self, count: usize) {
         self.held_datagrams = count;
     }
 
-    /// Gives the memory of a datagram back that [`Event::Received`] brought: what comes later goes there,
-    /// and nothing is allocated. As much is kept as the receive queue may hold.
+    /// Takes the memory of a datagram from [`Event::Received`] back. Later datagrams reuse it,
+    /// without an allocation. The connection keeps at most as many as the receive queue may hold.
     pub fn recycle(&mut self, datagram: Vec<u8>) {
         let is_wanted = self.is_receiving && !matches!(self.state, State::Closed | State::TimeWait);
         if is_wanted && self.spare.len() < self.config.receive_queue_len {
@@ -322,9 +326,10 @@ impl Connection {
         }
     }
 
-    /// The path says that a packet of ours was too big for it. `quoted` is what it repeats of the
-    /// packet from the DCCP header on, `packet_bytes_max` what fits, counted likewise. Believed only
-    /// if the quoted number was sent lately (§14.1); a path never gets wider this way.
+    /// Handles a message from the path that a packet of this end was too big. `quoted` is the part
+    /// of the packet that the message repeats, from the DCCP header on; `packet_bytes_max` is the
+    /// size that fits, counted likewise. The message is believed only if the quoted number was sent
+    /// lately (§14.1); it never widens the path. Returns true if the message was believed.
     pub fn handle_too_big(&mut self, quoted: &[u8], packet_bytes_max: usize) -> bool {
         let Some(head) = quoted.first_chunk::<16>() else { return false };
         let is_extended = head[8] & 1 == 1;
@@ -349,11 +354,11 @@ impl Connection {
         is_believed
     }
 
-    /// Takes a datagram to send, `priority` for the priority policy.
+    /// Accepts a datagram to send; `priority` is for the priority policy.
     ///
     /// # Errors
     ///
-    /// [`SendError`]; the datagram is then not taken.
+    /// Returns [`SendError`] when the datagram was not accepted.
     pub fn send(&mut self, data: &[u8], priority: u32) -> Result<(), SendError> {
         let is_closing = self.is_close_wanted || self.is_remote_deaf || self.state > State::Open;
         if is_closing || self.state == State::Closed {
@@ -365,7 +370,7 @@ impl Connection {
         if self.queue.push(data, priority) { Ok(()) } else { Err(SendError::QueueFull) }
     }
 
-    /// What happened, the oldest first.
+    /// Returns the oldest event.
     pub fn poll_event(&mut self) -> Option<Event> {
         let event = self.events.pop_front();
         if matches!(event, Some(Event::Received(_))) {
@@ -374,14 +379,14 @@ impl Connection {
         event
     }
 
-    /// The application does not want to receive any more: what comes is dropped, and the other end
-    /// is told (§11.7, code 1).
+    /// Stops receiving for the application: the connection drops later datagrams and reports that
+    /// to the other end (§11.7, code 1).
     pub const fn stop_receiving(&mut self) {
         self.is_receiving = false;
     }
 
-    /// Closes the connection after what waits in the queue was sent (§8.3). Whoever cannot wait calls
-    /// [`Connection::abort`].
+    /// Closes the connection after the datagrams in the queue were sent (§8.3).
+    /// [`Connection::abort`] closes without waiting for them.
     pub fn close(&mut self, now_ns: u64) {
         match self.state {
             State::Closed | State::CloseReq | State::Closing | State::TimeWait => (),
@@ -408,7 +413,7 @@ impl Connection {
         self.finish();
     }
 
-    /// Ends this end, and tells the other one why.
+    /// Ends the connection at this end, and sends the reason to the other end.
     fn fail(&mut self, reset: Reset, is_told: bool) {
         self.controls.reset(reset, None);
         if is_told {
@@ -427,5 +432,5 @@ impl Connection {
     }
 }
 
-/// No path is narrower than this: an IPv4 datagram of 68 octets without its header.
+/// Least bytes of a packet on any path: an IPv4 datagram of 68 bytes without its header.
 const PACKET_BYTES_MIN: usize = 48;

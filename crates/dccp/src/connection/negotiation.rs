@@ -1,4 +1,4 @@
-//! What a connection asks of its features, and what follows from their values.
+//! Features that a connection requests, and the effects of their values.
 
 use super::{Connection, Role, State};
 use crate::ack_vector::AckVector;
@@ -6,13 +6,14 @@ use crate::ccid::{ccid2, ccid3};
 use crate::feature::{Applied, Feature, Location, SEQUENCE_WINDOW_MAX, number};
 use crate::sequence::SequenceNumber;
 
-/// A CCID that has changed stays for a minute (§10).
+/// Time for which a CCID stays after a change: a minute (§10).
 const CCID_CHANGE_NS: u64 = 60_000_000_000;
-/// The window is this many times the packets of a round trip (§7.5.2).
+/// Round trips of packets that the Sequence Window holds (§7.5.2).
 const WINDOW_PER_RTT: u64 = 5;
 
 impl Connection {
-    /// Says what this end can do, and asks for what it wants, before the first packet.
+    /// Sets the values that this end accepts, and requests those that it wants, before the first
+    /// packet.
     pub(super) fn ask_for_features(&mut self) {
         let config = &self.config;
         let features = &mut self.features;
@@ -54,14 +55,14 @@ impl Connection {
         }
     }
 
-    /// The client says which congestion controls it can do; the rest follows for those (§10).
+    /// Requests congestion controls as a client, and the features that they need (§10).
     fn ask_for_ccids(&mut self) {
         let can_do_2 = |list: &[u8]| list.contains(&2);
         let (tx, rx) = (&self.config.tx_ccids, &self.config.rx_ccids);
         for (location, list) in [(Location::Local, tx), (Location::Remote, rx)] {
             if list != &[2] {
                 let feature = Feature { number: number::CCID, location };
-                // Whoever cannot do CCID 2 must insist (§10).
+                // An end without CCID 2 must insist on another one (§10).
                 self.features.prefer(feature, list, !can_do_2(list));
             }
             if list.contains(&2) {
@@ -78,8 +79,8 @@ impl Connection {
         }
     }
 
-    /// The server asks in its Response for what the Request has left open: later some
-    /// implementations answer no Change (§8.1.3, RFC 4341 §4).
+    /// Requests in a server's Response the features that the Request has left open: some
+    /// implementations answer no Change later (§8.1.3, RFC 4341 §4).
     pub(super) fn ask_as_server(&mut self) {
         for location in [Location::Local, Location::Remote] {
             let list = match location {
@@ -90,7 +91,7 @@ impl Connection {
             let ccid = self.features.value(feature) as u8;
             let is_open = !self.features.was_asked(feature) && list.first() != Some(&ccid);
             if is_open || !list.contains(&ccid) {
-                // What cannot be done must be changed (§10).
+                // An end must change a CCID that it does not have (§10).
                 self.features.prefer_once(feature, list, !list.contains(&ccid));
             }
             let is_possible = |wanted| ccid == wanted || (is_open && list.contains(&wanted));
@@ -110,7 +111,7 @@ impl Connection {
         }
     }
 
-    /// A value holds from now on.
+    /// Applies a value that holds from now on.
     pub(super) fn apply(&mut self, now_ns: u64, applied: Applied) {
         let Applied { feature, value } = applied;
         match (feature.number, feature.location) {
@@ -141,16 +142,16 @@ impl Connection {
         }
     }
 
-    /// Both halves begin with the congestion controls that were agreed on. The first packet that
-    /// counts has the number `first`, whether it comes first or not.
+    /// Starts both halves with the agreed congestion controls. The first packet that counts has the
+    /// number `first`, even if it does not arrive first.
     pub(super) fn install_ccids(&mut self, now_ns: u64, first: SequenceNumber) {
         self.ack_vector.get_or_insert_with(|| AckVector::before(first));
         self.install_ccid(now_ns, Location::Local, first);
         self.install_ccid(now_ns, Location::Remote, first);
     }
 
-    /// The first number of which nothing is known: that of the packet under way, or the one behind the
-    /// greatest if that has arrived before.
+    /// Returns the first number without a known state: the number of the current packet, or the one
+    /// after the greatest if that packet has arrived before.
     fn next_to_arrive(&self) -> SequenceNumber {
         let has_arrived =
             self.ack_vector.as_ref().is_some_and(|vector| !self.gsr.is_after(vector.newest()));
@@ -162,7 +163,7 @@ impl Connection {
         let segment_bytes = self.config.data_bytes_max();
         let vectors = Feature { number: number::SEND_ACK_VECTOR, location: location.opposite() };
         let rates = Feature { number: number::SEND_LOSS_EVENT_RATE, ..vectors };
-        // A receiver reports by Ack Vector without being asked.
+        // A receiver sends Ack Vectors without a request.
         let is_sender = location == Location::Local;
         if ccid == 2 && is_sender && !self.features.is_on(vectors) {
             self.features.prefer_once(vectors, &[1], false);
@@ -201,8 +202,9 @@ impl Connection {
         }
     }
 
-    /// Changes what follows from the rate: the Ack Ratio (RFC 4341 §6.1.2) and the Sequence Window,
-    /// which must hold several round trips (§7.5.2). Each waits for the answer to the one before.
+    /// Changes the features that follow from the rate: the Ack Ratio (RFC 4341 §6.1.2) and the
+    /// Sequence Window, which must hold several round trips (§7.5.2). Each change waits for the
+    /// answer to the one before.
     pub(super) fn adapt_features(&mut self) {
         let Some(sender) = &self.sender else { return };
         if self.state != State::Open {
@@ -217,14 +219,14 @@ impl Connection {
         let window = Feature::local(number::SEQUENCE_WINDOW);
         let wanted = (WINDOW_PER_RTT * sender.packets_per_rtt()).next_power_of_two();
         let wanted = wanted.clamp(self.config.sequence_window, SEQUENCE_WINDOW_MAX);
-        // Narrower only when it is much narrower: every change costs options.
+        // The window shrinks only if it can be much narrower: every change costs options.
         let value = self.features.value(window);
         if (wanted > value || wanted * 4 < value) && !self.features.is_changing(window) {
             self.features.set(window, wanted);
         }
     }
 
-    /// Whether CCIDs may change, before the options of a packet are looked at.
+    /// Decides if CCIDs may change, before the options of a packet are processed.
     pub(super) fn guard_ccids(&mut self, now_ns: u64) {
         let is_fixed =
             self.ccids_changed_ns.is_some_and(|changed_ns| now_ns < changed_ns + CCID_CHANGE_NS);

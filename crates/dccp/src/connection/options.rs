@@ -8,10 +8,10 @@ use crate::feature::{Arrival, Feature, number as feature_number};
 use crate::header::{PacketType, Reset, ResetCode};
 use crate::option::{DccpOption, Options, RawOption, elapsed_ns, number};
 
-/// Init Cookies that are kept (§8.1.4).
+/// Most Init Cookies kept (§8.1.4).
 const INIT_COOKIES_MAX: usize = 4;
 
-/// What the options say to the steps behind.
+/// Content of the options that the later steps need.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Heard {
     pub(super) ndp_count: Option<u64>,
@@ -21,7 +21,7 @@ pub(super) struct Heard {
 }
 
 impl Connection {
-    /// Takes the options. An error ends the connection.
+    /// Processes the options. An error ends the connection.
     pub(super) fn step_8_options(&mut self, incoming: &Incoming<'_>) -> Result<Heard, Reset> {
         self.guard_ccids(incoming.now_ns);
         let mut heard = Heard::default();
@@ -47,7 +47,7 @@ impl Connection {
             mandatory = false;
         }
         if mandatory {
-            // Nothing follows that it could be about (§5.8.2).
+            // No option follows that Mandatory could be about (§5.8.2).
             return Err(Reset::about_option(ResetCode::OptionError, number::MANDATORY, &[]));
         }
         let arrival = arrival(incoming);
@@ -55,7 +55,7 @@ impl Connection {
         Ok(heard)
     }
 
-    /// Takes one option; true when it is understood and done.
+    /// Processes one option. Returns true if this end understands it.
     fn take_option(
         &mut self,
         incoming: &Incoming<'_>,
@@ -101,7 +101,7 @@ impl Connection {
                 if let Some(acknowledgement) = incoming.acknowledgement {
                     let mut drops = dropped::read(acknowledgement, blocks);
                     if drops.any(|(_, code)| code == DropCode::ApplicationNotListening) {
-                        // Nobody is there to read what is still sent (§11.7.2).
+                        // No application reads data any more at the other end (§11.7.2).
                         self.queue.clear();
                         self.is_remote_deaf = true;
                     }
@@ -114,7 +114,8 @@ impl Connection {
         Ok(true)
     }
 
-    /// Whether the congestion control of what we send knows an option of the other end's.
+    /// Returns true if the congestion control of this end's data understands an option of the other
+    /// end.
     fn is_of_ccid(&self, number: u8, value: &[u8]) -> bool {
         let is_ccid_3 = self.features.value(Feature::local(feature_number::CCID)) == 3;
         is_ccid_3

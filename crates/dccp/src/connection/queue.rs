@@ -1,4 +1,4 @@
-//! Datagrams that wait to be sent.
+//! Queue of datagrams that wait to be sent.
 
 use std::collections::VecDeque;
 
@@ -10,11 +10,11 @@ struct Waiting {
     priority: u32,
 }
 
-/// A bounded queue.
+/// A bounded send queue.
 #[derive(Clone, Debug)]
 pub(super) struct SendQueue {
     waiting: VecDeque<Waiting>,
-    /// Memory of datagrams that have left, for those to come; never more than may wait.
+    /// Memory of datagrams that have left, for later ones; at most the count that may wait.
     spare: Vec<Vec<u8>>,
     len_max: usize,
     policy: QueuePolicy,
@@ -38,7 +38,7 @@ impl SendQueue {
         self.spare = Vec::new();
     }
 
-    /// Takes a datagram; false when there is no room for it.
+    /// Adds a datagram. Returns false when there is no room for it.
     pub(super) fn push(&mut self, data: &[u8], priority: u32) -> bool {
         if self.waiting.len() >= self.len_max {
             let QueuePolicy::Priority = self.policy else { return false };
@@ -63,12 +63,12 @@ impl SendQueue {
         }
     }
 
-    /// The datagram that goes next, left in its place.
+    /// Returns the datagram that goes next, and leaves it in the queue.
     pub(super) fn next(&self) -> Option<&[u8]> {
         self.next_index().map(|index| &self.waiting[index].data[..])
     }
 
-    /// Takes the datagram that goes next.
+    /// Removes the datagram that goes next.
     pub(super) fn pop(&mut self) -> Option<Vec<u8>> {
         let index = self.next_index()?;
         self.waiting.remove(index).map(|waiting| waiting.data)
@@ -77,7 +77,7 @@ impl SendQueue {
     fn next_index(&self) -> Option<usize> {
         match self.policy {
             QueuePolicy::Simple => (!self.waiting.is_empty()).then_some(0),
-            // The first of the highest.
+            // The first one of the highest priority.
             QueuePolicy::Priority => {
                 let highest = self.waiting.iter().map(|waiting| waiting.priority).max()?;
                 self.waiting.iter().position(|waiting| waiting.priority == highest)

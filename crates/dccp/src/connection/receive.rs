@@ -1,5 +1,5 @@
-//! The walk of a packet through a connection, in the steps of RFC 4340 §8.5. Steps 2 and 3 are the
-//! endpoint's as far as they look for a connection; step 8 is in `options`.
+//! Processing of a received packet, in the steps of RFC 4340 §8.5. Steps 2 and 3 are the endpoint's
+//! as far as they look for a connection; step 8 is in `options`.
 
 use super::control::{Control, reply_without_connection};
 use super::options::Heard;
@@ -13,7 +13,7 @@ use crate::header::{Packet, PacketType, Reset, ResetCode};
 use crate::option::Options;
 use crate::sequence::{SequenceNumber, Windows};
 
-/// A Sync is judged strictly while valid packets came within so many round trips (§7.5.3).
+/// Round trips after a valid packet in which a Sync must lie within the window (§7.5.3).
 const ACTIVE_RTTS: u64 = 3;
 
 /// A packet and its numbers in full.
@@ -24,7 +24,7 @@ pub(super) struct Incoming<'a> {
     pub(super) packet: Packet<'a>,
     pub(super) sequence: SequenceNumber,
     pub(super) acknowledgement: Option<SequenceNumber>,
-    /// The greatest number before this packet.
+    /// Greatest number received before this packet.
     pub(super) previous: SequenceNumber,
 }
 
@@ -35,7 +35,7 @@ impl Incoming<'_> {
 }
 
 impl Connection {
-    /// Takes a datagram from the DCCP header on. What is malformed is counted (step 1).
+    /// Processes a datagram from the DCCP header on. Counts a malformed one (step 1).
     pub fn handle_datagram(&mut self, now_ns: u64, ecn: Ecn, octets: &[u8]) {
         match Packet::parse(octets, self.path.integrity.reversed()) {
             Ok(packet) => self.handle_packet(now_ns, ecn, &packet),
@@ -43,7 +43,7 @@ impl Connection {
         }
     }
 
-    /// Takes a packet that [`Packet::parse`] has checked.
+    /// Processes a packet that [`Packet::parse`] has checked.
     pub fn handle_packet(&mut self, now_ns: u64, ecn: Ecn, packet: &Packet<'_>) {
         if matches!(self.state, State::Closed | State::TimeWait) {
             self.answer_without_connection(packet, Reset::plain(ResetCode::NoConnection));
@@ -82,8 +82,8 @@ impl Connection {
         self.watch_features(now_ns);
     }
 
-    /// Returns whether answers that every packet of the handshake repeats are needed no more: the
-    /// other end has heard them, or asks anew with this packet.
+    /// Returns true if the Confirms that every packet of the handshake repeats are needed no more:
+    /// the other end has received them, or requests them anew with this packet.
     fn has_heard_confirms(&self, incoming: &Incoming<'_>) -> bool {
         let is_new = incoming.sequence.is_after(incoming.previous);
         match (self.state, incoming.packet_type()) {
@@ -102,8 +102,8 @@ impl Connection {
         }
     }
 
-    /// Step 4: a client that waits takes a Response or a Reset, if it answers its Request. True when
-    /// the packet goes on.
+    /// Checks a packet of a client that waits for a Response (step 4): only a Response or a Reset
+    /// to its Request is accepted. Returns true when the packet goes on to the next step.
     fn step_4_request(&mut self, packet: &Packet<'_>) -> bool {
         let header = &packet.header;
         let answers = header.acknowledgement.is_some_and(|number| {
@@ -118,12 +118,12 @@ impl Connection {
         let isr = SequenceNumber::new(header.sequence);
         self.windows = Windows::new(self.iss, isr, 100);
         self.features.set_first_received(isr);
-        // One less, so that also a Reset passes step 6.
+        // One less, so that a Reset passes step 6, too.
         self.gsr = isr.minus(1);
         true
     }
 
-    /// The numbers in full; `None` when they are short and must not be (step 6, §7.6).
+    /// Extends short numbers; `None` when they are short and must not be (step 6, §7.6).
     fn extend<'a>(&self, now_ns: u64, ecn: Ecn, packet: &Packet<'a>) -> Option<Incoming<'a>> {
         let header = &packet.header;
         let (sequence, acknowledgement) = if header.is_extended {
@@ -142,8 +142,8 @@ impl Connection {
         Some(Incoming { now_ns, ecn, packet: *packet, sequence, acknowledgement, previous })
     }
 
-    /// Step 5: a Sync or SyncAck moves the windows to where it is, if its acknowledgement is right.
-    /// While the connection is active, only within the window (§7.5.3).
+    /// Moves the windows to the numbers of a Sync or SyncAck whose acknowledgement is valid (step
+    /// 5). While the connection is active, its sequence number must lie within the window (§7.5.3).
     fn step_5_sync(&mut self, incoming: &Incoming<'_>) -> bool {
         if !matches!(incoming.packet_type(), PacketType::Sync | PacketType::SyncAck) {
             return true;
@@ -164,7 +164,7 @@ impl Connection {
         is_valid
     }
 
-    /// Step 6: both numbers are within their windows, or a Sync asks.
+    /// Checks that both numbers are within their windows, and otherwise sends a Sync (step 6).
     fn step_6_sequence(&mut self, incoming: &Incoming<'_>) -> bool {
         let mut window = self.windows.sequence(self.gsr);
         let mut acknowledged = self.windows.acknowledgement(self.gss);
@@ -186,13 +186,14 @@ impl Connection {
             return true;
         }
         self.counts.sequence_invalid += 1;
-        // What a Sync acknowledges tells the sender of a Reset which numbers to use (§7.5.4).
+        // The acknowledgement number of a Sync tells the sender of a Reset which numbers to use
+        // (§7.5.4).
         let number = if packet_type == PacketType::Reset { self.gsr } else { incoming.sequence };
         self.sync(incoming.now_ns, PacketType::Sync, number);
         false
     }
 
-    /// Step 7: the type does not belong here.
+    /// Returns true if the state does not accept the type (step 7).
     fn is_unexpected(&self, incoming: &Incoming<'_>) -> bool {
         let is_late = self.state >= State::Open
             && self.osr.is_some_and(|osr| incoming.sequence.distance_from(osr) >= 0);
@@ -214,7 +215,7 @@ impl Connection {
         }
     }
 
-    /// Step 9: the other end is gone.
+    /// Processes a Reset: the other end has ended the connection (step 9).
     fn step_9_reset(&mut self, incoming: &Incoming<'_>) {
         if let Some(reset) = incoming.packet.header.reset {
             self.features.note_reset(&reset);
@@ -223,7 +224,7 @@ impl Connection {
         self.start_time_wait(incoming.now_ns);
     }
 
-    /// Steps 10 to 12: the handshake goes on.
+    /// Advances the handshake (steps 10 to 12).
     fn steps_10_to_12_open(&mut self, incoming: &Incoming<'_>) {
         let now_ns = incoming.now_ns;
         match (self.state, incoming.packet_type()) {
@@ -233,8 +234,8 @@ impl Connection {
                 self.install_ccids(now_ns, incoming.sequence);
                 self.start_part_open(now_ns);
                 self.is_ack_wanted = true;
-                // The application may send from now on (§8.1.5); a server that has nothing to send may be
-                // silent until it does.
+                // The application may send from now on (§8.1.5). A server without data may send
+                // nothing until it gets the client's.
                 self.events.push_back(Event::Connected);
             }
             (State::Respond, PacketType::Request) => {
@@ -246,7 +247,7 @@ impl Connection {
                 self.controls.push(Control::Response);
                 self.start_respond(now_ns);
             }
-            // A Sync says that the client has not heard the Response in order.
+            // A Sync shows that the client has not received the Response in order.
             (State::Respond, PacketType::Sync) => (),
             (State::Respond, _) => {
                 // The packet that opens may have overtaken others since the Request (§11.4).
@@ -274,8 +275,8 @@ impl Connection {
         self.init_cookies.clear();
     }
 
-    /// Congestion control hears what came and what is acknowledged. Gives whether the packet is new,
-    /// once the handshake is over.
+    /// Reports the packet and its acknowledgement to the congestion controls. Returns the packet's
+    /// novelty, once the handshake is over.
     fn tell_ccids(&mut self, incoming: &Incoming<'_>, heard: &Heard) -> Option<Novelty> {
         let is_marked = incoming.ecn == Ecn::Marked;
         let is_nonce = incoming.ecn == Ecn::Capable1;
@@ -340,7 +341,8 @@ impl Connection {
         }
     }
 
-    /// Steps 13 to 15: the other end closes or wants to know where we are.
+    /// Processes packets by which the other end closes or requests this end's numbers (steps 13 to
+    /// 15).
     fn steps_13_to_15_control(&mut self, incoming: &Incoming<'_>) {
         match incoming.packet_type() {
             PacketType::CloseReq if self.state < State::CloseReq => {
@@ -351,7 +353,7 @@ impl Connection {
                 self.events.push_back(Event::Closed);
                 self.finish();
             }
-            // Answered without a limit: what asked was within the windows.
+            // A Sync within the windows is answered without a rate limit.
             PacketType::Sync => self.controls.push(Control::Sync {
                 packet_type: PacketType::SyncAck,
                 acknowledgement: incoming.sequence,
@@ -360,8 +362,8 @@ impl Connection {
         }
     }
 
-    /// Step 16: data goes to the application, that of Requests and Responses once (§8.1.2), and that
-    /// of a Request when the handshake is over.
+    /// Passes data to the application (step 16): data of Requests and Responses once (§8.1.2), and
+    /// data of a Request when the handshake is over.
     fn step_16_data(&mut self, incoming: &Incoming<'_>, heard: &Heard) {
         let packet_type = incoming.packet_type();
         let data = incoming.packet.data;
@@ -391,8 +393,9 @@ impl Connection {
         self.has_request_data |= is_handshake;
         self.waiting_datagrams += 1;
         if self.state == State::Respond {
-            // A Request may be one that the network repeats, of a connection that is long over. Its
-            // client then resets this one, and its data must not reach the application again.
+            // The network may have repeated a Request of a connection that ended long ago. Its
+            // client then resets this connection, and its data must not reach the application
+            // again.
             self.early_data = Some(data.to_vec());
             return;
         }

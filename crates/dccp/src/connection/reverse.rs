@@ -1,13 +1,13 @@
-//! Holes in what the other end sent, for a sender that must know whether its acknowledgements were
-//! lost (RFC 4341 §6.1.1).
+//! Holes in the packets of the other end, for a sender that must know if acknowledgements were lost
+//! (RFC 4341 §6.1.1).
 
 use std::collections::VecDeque;
 
 use crate::sequence::SequenceNumber;
 
-/// Later packets that make a hole a loss.
+/// Later packets that turn a hole into a loss.
 const LATER_PACKETS: u8 = 3;
-/// Holes watched at once.
+/// Most holes watched at once.
 const HOLES_MAX: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
@@ -15,19 +15,20 @@ struct Hole {
     first: SequenceNumber,
     len: u64,
     later: u8,
-    /// How many of it had no data, if the packet behind it said so.
+    /// Packets of the hole without data, if the packet after it had an NDP Count.
     non_data: Option<u64>,
 }
 
-/// The holes that may still fill.
+/// Holes that later packets may still fill.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReverseHoles {
     holes: VecDeque<Hole>,
 }
 
 impl ReverseHoles {
-    /// A packet came; `previous` is the greatest number before it, `non_data` its NDP Count if the
-    /// other end sends those. Gives what became a loss: whether all of it was data, if that is known.
+    /// Records a packet. `previous` is the greatest number before it, `non_data` its NDP Count if
+    /// the other end sends those. Returns `None` if no hole became a loss. For a loss, the inner
+    /// value is true if all of the hole was data, false if not, and `None` if that is not known.
     pub(super) fn arrived(
         &mut self,
         number: SequenceNumber,

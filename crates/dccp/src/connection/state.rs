@@ -1,29 +1,29 @@
-//! Where a connection is in its life (RFC 4340 §4.3), and in which circumstances a packet came.
+//! States of a connection (RFC 4340 §4.3), roles of its ends, and the ECN field of its packets.
 
-/// The states of §8.4, but for LISTEN, which belongs to [`crate::endpoint`]. They are in the RFC's
-/// order, which its rules compare by.
+/// The states of §8.4 without LISTEN, which belongs to [`crate::endpoint`]. They are in the RFC's
+/// order, because its rules compare states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    /// There is nothing, any more or yet.
+    /// No connection, any more or yet.
     Closed,
-    /// A client has sent a Request.
+    /// Client that has sent a Request.
     Request,
-    /// A server has received one.
+    /// Server that has received a Request.
     Respond,
-    /// A client has received a Response, and does not know that the server knows.
+    /// Client that has received a Response, and does not know yet if the server got its answer.
     PartOpen,
-    /// Data flows.
+    /// Connection that transfers data.
     Open,
-    /// A server has asked its client to close.
+    /// Server that has sent a CloseReq to its client.
     CloseReq,
-    /// A Close was sent.
+    /// End that has sent a Close.
     Closing,
-    /// The connection is over; its numbers must not be used for a while.
+    /// Connection that is over; its numbers must not be used for a while.
     TimeWait,
 }
 
 impl State {
-    /// The state's name in the RFC.
+    /// Returns the state's name in the RFC.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,25 +39,25 @@ impl State {
     }
 }
 
-/// Which end of the connection this is.
+/// Role of an end of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It sent the Request.
+    /// End that sent the Request.
     Client,
-    /// It answered.
+    /// End that answered the Request.
     Server,
 }
 
 /// The ECN field of an IP header (RFC 3168).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
-    /// 00.
+    /// Bits 00: not ECN-capable.
     #[default]
     NotCapable,
-    /// 10, ECT(0).
+    /// Bits 10, ECT(0).
     Capable0,
-    /// 01, ECT(1): a nonce of 1.
+    /// Bits 01, ECT(1): a nonce of 1.
     Capable1,
-    /// 11, CE.
+    /// Bits 11, CE: marked for congestion.
     Marked,
 }

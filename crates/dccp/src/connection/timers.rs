@@ -1,4 +1,4 @@
-//! Timers: when something must happen although nothing comes (RFC 4340 §8.1, §8.3, §6.6.3).
+//! Timers: actions that are due although no packet comes (RFC 4340 §8.1, §8.3, §6.6.3).
 
 use super::control::Control;
 use super::{Connection, Event, State};
@@ -6,34 +6,34 @@ use crate::header::{PacketType, Reset, ResetCode};
 
 /// One second.
 const SECOND_NS: u64 = 1_000_000_000;
-/// First repetition of a Request (§8.1.1).
+/// Time to the first repetition of a Request (§8.1.1).
 const REQUEST_NS: u64 = SECOND_NS;
-/// First repetition of the Ack in PARTOPEN (§8.1.5).
+/// Time to the first repetition of the Ack in PARTOPEN (§8.1.5).
 const PART_OPEN_NS: u64 = SECOND_NS / 5;
-/// No repetition waits longer.
+/// Longest time to the next repetition.
 const BACKOFF_MAX_NS: u64 = 64 * SECOND_NS;
-/// Acks of PARTOPEN that a server may leave unanswered before a Sync asks it: an Ack need not be
-/// answered, a Sync must be (§5.7). A Sync that comes to a server of Linux before any Ack ends the
-/// connection, so it comes late.
+/// Acks in PARTOPEN without an answer of the server before the client sends a Sync. A server need
+/// not answer an Ack, but must answer a Sync (§5.7). A Sync that reaches a server of Linux before
+/// any Ack ends the connection, so the client sends it late.
 const QUIET_REPEATS: u32 = 2;
-/// Repetitions of a Change before it is taken back.
+/// Most repetitions of a Change before it is withdrawn.
 const CHANGE_REPEATS_MAX: u32 = 8;
-/// Four maximum segment lifetimes: PARTOPEN and RESPOND end then (§8.1.5).
+/// Time after which PARTOPEN and RESPOND end: four maximum segment lifetimes (§8.1.5).
 const GIVE_UP_NS: u64 = 480 * SECOND_NS;
 
-/// The times.
+/// Times at which the timers of a connection run out.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Timers {
-    /// Repeats the packet of the state: Request, Ack in PARTOPEN, Close or CloseReq.
+    /// Time to repeat the packet of the state: Request, Ack in PARTOPEN, Close or CloseReq.
     pub(super) repeat_ns: Option<u64>,
     pub(super) repeat_wait_ns: u64,
-    /// Gives up, or ends TIMEWAIT.
+    /// Time to give up, or to end TIMEWAIT.
     pub(super) end_ns: Option<u64>,
-    /// Repeats Changes.
+    /// Time to repeat Changes.
     pub(super) features_ns: Option<u64>,
     pub(super) features_wait_ns: u64,
     pub(super) features_repeats: u32,
-    /// When [`super::Connection::poll_transmit`] may send data again.
+    /// Time at which [`super::Connection::poll_transmit`] may send data again.
     pub(super) clearance_ns: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ impl Timers {
         self.repeat_ns = Some(now_ns + self.repeat_wait_ns);
     }
 
-    /// The state has no timer of its own any more.
+    /// Stops the timers of the state.
     pub(super) const fn stop(&mut self) {
         self.repeat_ns = None;
         self.end_ns = None;
@@ -67,12 +67,13 @@ impl Connection {
         self.timers.start(now_ns, PART_OPEN_NS, give_up_ns);
     }
 
-    /// A server waits for its client, but repeats nothing by itself (§8.1.3).
+    /// Starts the timer of a server that waits for its client. The server repeats nothing by itself
+    /// (§8.1.3).
     pub(super) fn start_respond(&mut self, now_ns: u64) {
         self.timers.end_ns = Some(now_ns + GIVE_UP_NS);
     }
 
-    /// Close or CloseReq goes out, and again from two round trips on (§8.3).
+    /// Sends Close or CloseReq, and repeats it from two round trips on (§8.3).
     pub(super) fn start_closing(&mut self, now_ns: u64, state: State) {
         self.state = state;
         self.queue.clear();
@@ -86,9 +87,9 @@ impl Connection {
         self.timers.end_ns = Some(now_ns + self.config.time_wait_ns);
     }
 
-    /// Whoever wanted to close does so once nothing waits to be sent.
+    /// Closes the connection if the application wants that and the send queue is empty.
     pub(super) fn close_if_drained(&mut self, now_ns: u64) {
-        // A server that has not seen the Ack takes no Close.
+        // A server that has not received the Ack accepts no Close.
         let has_said_ack = self.state == State::PartOpen && !self.is_ack_wanted;
         let may_close = has_said_ack || self.state == State::Open;
         if !self.is_close_wanted || !self.queue.is_empty() || !may_close {
@@ -99,11 +100,12 @@ impl Connection {
         self.start_closing(now_ns, if asks_client { State::CloseReq } else { State::Closing });
     }
 
-    /// When [`Connection::handle_timeout`] is due next.
+    /// Returns the time at which [`Connection::handle_timeout`] is due next.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<u64> {
         let timers = &self.timers;
-        // In other states nothing is acknowledged, and a timer that nobody serves would never move on.
+        // In other states nothing is acknowledged, so a timer of congestion control would stay due
+        // for ever.
         let is_flowing = matches!(self.state, State::PartOpen | State::Open);
         let halves = is_flowing.then(|| {
             let sender = self.sender.as_ref().and_then(|sender| sender.timeout_ns());
@@ -117,7 +119,7 @@ impl Connection {
             .min()
     }
 
-    /// Does what is due.
+    /// Handles the timers that have run out.
     pub fn handle_timeout(&mut self, now_ns: u64) {
         let is_due = |deadline: Option<u64>| deadline.is_some_and(|at_ns| at_ns <= now_ns);
         if is_due(self.timers.end_ns) {
@@ -130,7 +132,7 @@ impl Connection {
         if is_due(self.timers.features_ns) {
             self.timers.features_wait_ns = (self.timers.features_wait_ns * 2).min(BACKOFF_MAX_NS);
             self.timers.features_ns = Some(now_ns + self.timers.features_wait_ns);
-            // In REQUEST and RESPOND the packets of the handshake repeat them.
+            // In REQUEST and RESPOND the packets of the handshake repeat the Changes.
             if self.state >= State::PartOpen {
                 self.repeat_changes();
             }
@@ -143,8 +145,9 @@ impl Connection {
         }
     }
 
-    /// Repeats Changes without an answer (§6.6.3). A peer that answers no Change of a server-priority
-    /// feature after the handshake, as Linux, is not asked for ever.
+    /// Repeats Changes without an answer (§6.6.3). It withdraws Changes after eight repetitions,
+    /// because some peers, such as Linux, answer no Change of a server-priority feature after the
+    /// handshake.
     fn repeat_changes(&mut self) {
         self.timers.features_repeats += 1;
         if self.timers.features_repeats > CHANGE_REPEATS_MAX && self.state == State::Open {
@@ -181,7 +184,7 @@ impl Connection {
         }
     }
 
-    /// The state has lasted too long.
+    /// Ends the connection after its state has lasted too long.
     fn end(&mut self) {
         let reset = Reset::plain(ResetCode::Aborted);
         match self.state {
@@ -195,9 +198,9 @@ impl Connection {
         }
     }
 
-    /// Keeps the timer of Changes that wait for an answer.
+    /// Starts or stops the timer of Changes that wait for an answer.
     pub(super) fn watch_features(&mut self, now_ns: u64) {
-        // In RESPOND the client's packets have the Response repeat them.
+        // In RESPOND each Request of the client makes the Response repeat them.
         if !self.features.is_waiting() || self.state == State::Respond {
             self.timers.features_ns = None;
         } else if self.timers.features_ns.is_none() {

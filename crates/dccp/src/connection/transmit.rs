@@ -1,4 +1,4 @@
-//! The way out: which packet goes next, and what it carries.
+//! Sending: the choice of the next packet, and its content.
 
 use super::control::Control;
 use super::{Connection, Role, State};
@@ -12,16 +12,16 @@ use crate::sequence::SequenceNumber;
 /// A packet that was written to the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Its octets.
+    /// Length of the packet, in bytes.
     pub len: usize,
-    /// Whether the IP header should say that the network may mark it: ECT(0).
+    /// True if the IP header should permit the network to mark the packet: ECT(0).
     pub is_ecn_capable: bool,
 }
 
-/// What a packet is made of, next to the options that its time brings.
+/// Content of a packet, without the options that depend on the time.
 struct Draft<'a> {
     packet_type: PacketType,
-    /// If not the greatest number received.
+    /// Acknowledgement number, if it is not the greatest number received.
     acknowledgement: Option<SequenceNumber>,
     reset: Option<Reset>,
     data: &'a [u8],
@@ -38,7 +38,7 @@ impl Connection {
     ///
     /// # Panics
     ///
-    /// When `buffer` has not the room of a packet ([`super::Config::packet_bytes_max`]).
+    /// Panics when `buffer` has no room for a packet ([`super::Config::packet_bytes_max`]).
     pub fn poll_transmit(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<Transmit> {
         if let Some(control) = self.controls.pop() {
             return Some(self.write_control(now_ns, control, buffer));
@@ -49,7 +49,7 @@ impl Connection {
         self.adapt_features();
         self.watch_features(now_ns);
         if self.state == State::PartOpen {
-            // The Confirms go first, and alone: they may not fit beside data.
+            // The Confirms go first, and alone: they may not fit next to data.
             if self.is_ack_wanted {
                 return Some(self.write(now_ns, &Draft::new(PacketType::Ack, &[]), buffer));
             }
@@ -103,7 +103,8 @@ impl Connection {
         self.write(now_ns, &draft, buffer)
     }
 
-    /// Sends the next datagram if congestion control lets it, otherwise remembers when it will.
+    /// Sends the next datagram if congestion control permits it, otherwise stores the time at which
+    /// it will.
     fn write_data(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<Transmit> {
         self.timers.clearance_ns = None;
         self.queue.next()?;
@@ -127,8 +128,8 @@ impl Connection {
         Some(transmit)
     }
 
-    /// Returns whether the next datagram leaves no room for the Init Cookies and Confirms that
-    /// every packet of PARTOPEN carries (§8.1.4, §6.6.1). It waits for OPEN.
+    /// Returns true if the next datagram leaves no room for the Init Cookies and Confirms that
+    /// every packet of PARTOPEN carries (§8.1.4, §6.6.1). Such a datagram waits for OPEN.
     pub(super) fn is_held_back(&self) -> bool {
         if self.state != State::PartOpen {
             return false;
@@ -146,8 +147,8 @@ impl Connection {
         !options.is_empty() && needed > self.config.packet_bytes_max
     }
 
-    /// CCID 2 cannot do without Ack Vectors (RFC 4341 §4): data waits while the other end is asked for
-    /// them, and a refusal ends the connection.
+    /// Returns true if data need not wait for Ack Vectors. CCID 2 needs them (RFC 4341 §4): data
+    /// waits while this end requests them, and a refusal ends the connection.
     fn has_needed_vectors(&mut self) -> bool {
         let vectors = Feature::remote(number::SEND_ACK_VECTOR);
         let needs_vectors = self.features.value(Feature::local(number::CCID)) == 2;
@@ -167,7 +168,7 @@ impl Connection {
         }
     }
 
-    /// Writes a packet with the next number and everything that wants to go with it.
+    /// Writes a packet with the next number and all options that wait.
     fn write(&mut self, now_ns: u64, draft: &Draft<'_>, buffer: &mut [u8]) -> Transmit {
         let packet_type = draft.packet_type;
         let sequence = self.gss.next();
@@ -230,7 +231,7 @@ impl Connection {
         if gives_back || packet_type == PacketType::Response {
             self.write_cookies(options);
         }
-        // A client may hear one of several Responses.
+        // A client may receive only one of several Responses.
         let is_handshake = is_part_open || packet_type == PacketType::Response;
         self.features.write(packet_type, sequence, is_handshake, options);
         if packet_type.has_service_code() {
@@ -253,7 +254,8 @@ impl Connection {
         }
     }
 
-    /// What arrived: by Ack Vector if the other end wants that, and as its congestion control needs.
+    /// Writes the acknowledgement options: an Ack Vector if the other end wants it, and the options
+    /// that its congestion control needs.
     fn write_acknowledgement(
         &mut self,
         now_ns: u64,
@@ -263,19 +265,19 @@ impl Connection {
     ) {
         self.is_ack_wanted = false;
         let before = options.len();
-        // Congestion control that needs them gets them, also when nobody has asked (§11.5).
+        // Congestion control that needs Ack Vectors gets them even without a request (§11.5).
         let is_needed = self.receiver.as_ref().is_some_and(|receiver| receiver.needs_ack_vector())
             || self.features.is_on(Feature::local(number::SEND_ACK_VECTOR));
         let is_told = match &mut self.ack_vector {
             Some(vector) if is_needed => {
-                // The packet acknowledges GSR, which may be one that was not processed.
+                // The packet acknowledges GSR, which may be a packet that was not processed.
                 vector.extend_to(self.gsr);
                 vector.write(sequence, options)
             }
             _ => true,
         };
         if !is_told && packet_type == PacketType::DataAck {
-            // No room beside the data: an Ack of its own follows.
+            // No room next to the data: an Ack of its own follows.
             options.truncate(before);
             self.is_ack_wanted = true;
             return;
@@ -286,8 +288,8 @@ impl Connection {
         self.drops.write(sequence, self.gsr, options);
     }
 
-    /// CsCov of a packet with so much data: as wanted, but no less than the other end takes, and no
-    /// more than there is (§9.2.1).
+    /// Returns the CsCov of a packet with `data_len` bytes of data: the configured value, but no
+    /// less than the other end accepts, and no more than the data (§9.2.1).
     fn coverage(&self, data_len: usize) -> u8 {
         let least = self.features.value(Feature::remote(number::MINIMUM_CHECKSUM_COVERAGE)) as u8;
         if least == 0 || self.config.send_coverage == 0 {

@@ -1,56 +1,57 @@
-//! Init Cookies (RFC 4340 §8.1.4): a server that keeps nothing until its client has answered. The
-//! cookie is the Request as far as it matters, sealed, so that the connection can be made of it again,
-//! and only once.
+//! Init Cookies (RFC 4340 §8.1.4), for a server that keeps no state until its client has answered.
+//! The cookie has the relevant parts of the Request, sealed, so that the server can restore the
+//! connection from it, and only once.
 
 use std::collections::BTreeSet;
 
 use super::keyed::Secret;
 use crate::sequence::SequenceNumber;
 
-/// Octets of an Init Cookie at most.
+/// Most bytes of an Init Cookie.
 const COOKIE_LEN_MAX: usize = 253;
-/// Time, both first numbers, seal.
+/// Bytes of time, both first numbers and seal.
 const FIXED_LEN: usize = 4 + 6 + 6 + 8;
-/// A cookie is good for so long: a client in PARTOPEN gives up after eight minutes.
+/// Lifetime of a cookie. A client in PARTOPEN gives up after eight minutes.
 const LIFETIME_S: u32 = 480;
 
-/// What a cookie keeps.
+/// Content of a cookie.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cookie {
-    /// The first number of the client.
+    /// First number of the client.
     pub(super) isr: SequenceNumber,
-    /// The first number of the server.
+    /// First number of the server.
     pub(super) iss: SequenceNumber,
-    /// The options of the Request.
+    /// Options of the Request.
     pub(super) options: Vec<u8>,
 }
 
-/// Tells a cookie from all others: when it was sealed, in seconds, and its seal.
+/// Identification of a cookie: the time of its sealing, in seconds, and its seal.
 pub(super) type Mark = (u32, u64);
 
-/// Cookies of which connections were made. A packet that the network repeats would make another one
-/// after the first has ended, and deliver its data again.
+/// Cookies that connections were made from. If the network repeats a packet after the connection
+/// has ended, its cookie would make another connection, which would deliver its data again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spent {
     marks: BTreeSet<Mark>,
-    /// Cookies sealed so early, or earlier, may have been forgotten.
+    /// Latest sealing time of cookies that may have been dropped from the set, in seconds.
     forgotten_s: Option<u32>,
 }
 
 impl Spent {
-    /// Cookies that are remembered.
+    /// Returns the count of cookies in the set.
     pub(super) fn len(&self) -> usize {
         self.marks.len()
     }
 
-    /// Spends a cookie; false when it was spent before, or may have been. No more than `count_max` are
-    /// kept: the oldest are forgotten, and then all that are as old are as good as spent.
+    /// Spends a cookie. Returns false when it was spent before, or may have been. The set keeps at
+    /// most `count_max` cookies: it drops the oldest, and then treats all cookies of the same age
+    /// or older as spent.
     pub(super) fn spend(&mut self, now_s: u32, mark: Mark, count_max: usize) -> bool {
         let may_be_forgotten = self.forgotten_s.is_some_and(|forgotten_s| mark.0 <= forgotten_s);
         if may_be_forgotten || self.marks.contains(&mark) {
             return false;
         }
-        // What is too old is refused without being remembered.
+        // `open` refuses cookies that are too old, so the set does not need them.
         while let Some(&oldest) = self.marks.first()
             && now_s.wrapping_sub(oldest.0) > LIFETIME_S
         {
@@ -66,7 +67,7 @@ impl Spent {
     }
 }
 
-/// Seals a cookie for the connection `key`; `None` when the options are too long for one.
+/// Seals a cookie for the connection `key`. Returns `None` when the options are too long for one.
 pub(super) fn seal(secret: &Secret, key: &[u8], now_s: u32, cookie: &Cookie) -> Option<Vec<u8>> {
     if cookie.options.len() + FIXED_LEN > COOKIE_LEN_MAX {
         return None;
@@ -81,7 +82,8 @@ pub(super) fn seal(secret: &Secret, key: &[u8], now_s: u32, cookie: &Cookie) -> 
     Some(octets)
 }
 
-/// Opens a cookie that came back; `None` when it was changed, is another connection's or too old.
+/// Opens a cookie that came back. Returns `None` when it was changed, belongs to another
+/// connection, or is too old.
 pub(super) fn open(
     secret: &Secret,
     key: &[u8],
@@ -139,11 +141,11 @@ mod tests {
         let mut spent = Spent::default();
         assert!(spent.spend(10, (10, 1), 2) && spent.spend(10, (10, 2), 2));
         assert!(!spent.spend(11, (10, 1), 2), "spent");
-        // A third one has no room: the oldest goes, and with it all of its age.
+        // A third one has no room: the set drops the oldest, and treats all of its age as spent.
         assert!(spent.spend(12, (11, 3), 2));
         assert!(!spent.spend(12, (10, 1), 2) && !spent.spend(12, (10, 9), 2));
         assert!(!spent.spend(12, (11, 3), 2));
-        // Whatever is too old to be opened needs no room.
+        // A cookie that is too old to be opened needs no room.
         let mut spent = Spent::default();
         assert!(spent.spend(10, (10, 1), 1) && spent.spend(491, (490, 2), 1));
         assert!(spent.spend(491, (489, 3), 2), "nothing was forgotten");

@@ -1,14 +1,14 @@
-//! What tells connections apart: addresses and ports, and inside of UDP its ports too (RFC 6773).
+//! Keys of connections: addresses and ports, and inside of UDP its ports, too (RFC 6773).
 
 use core::net::IpAddr;
 
 use crate::connection::Path;
 use crate::header::Integrity;
 
-/// What carries the packets of a connection.
+/// Carrier of the packets of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Carrier {
-    /// IP protocol 33.
+    /// IP with protocol number 33.
     Ip,
     /// UDP between these ports.
     Udp {
@@ -19,25 +19,25 @@ pub enum Carrier {
     },
 }
 
-/// Which connection: the four-tuple, or the six-tuple inside of UDP.
+/// Identification of a connection: the four-tuple, or the six-tuple inside of UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// Address of this end.
     pub local: IpAddr,
     /// Address of the other end.
     pub remote: IpAddr,
-    /// What carries the packets.
+    /// Carrier of the packets.
     pub carrier: Carrier,
     /// DCCP port of this end.
     pub local_port: u16,
     /// DCCP port of the other end.
     pub remote_port: u16,
-    /// Index of the interface that link-local addresses are of (RFC 4007 §6); 0 for all others.
+    /// Index of the interface of link-local addresses (RFC 4007 §6); 0 for all others.
     pub scope: u32,
 }
 
 impl Key {
-    /// Ports, and what the checksums of this end's packets cover.
+    /// Returns the ports, and the carrier for the checksums of this end's packets.
     #[must_use]
     pub const fn path(&self) -> Path {
         let integrity = match self.carrier {
@@ -47,7 +47,7 @@ impl Key {
         Path { local_port: self.local_port, remote_port: self.remote_port, integrity }
     }
 
-    /// The key for a hash.
+    /// Returns the key as bytes for a hash.
     pub(super) fn octets(&self) -> Vec<u8> {
         let mut octets = Vec::with_capacity(48);
         for address in [self.local, self.remote] {

@@ -1,20 +1,20 @@
-//! A hash that nobody can foretell without its key: SipHash-2-4 (Aumasson and Bernstein, 2012), for
-//! first sequence numbers (RFC 4340 §7.2) and the seal of Init Cookies (§8.1.4).
+//! Keyed hash that cannot be predicted without its key: SipHash-2-4 (Aumasson and Bernstein, 2012),
+//! for first sequence numbers (RFC 4340 §7.2) and the seal of Init Cookies (§8.1.4).
 
-/// 128 secret bits.
+/// A key of 128 secret bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Secret {
     words: [u64; 2],
 }
 
 impl Secret {
-    /// A secret made of random words, which the edge draws anew for each process.
+    /// Returns a secret made of random words, which the edge draws anew for each process.
     #[must_use]
     pub const fn new(words: [u64; 2]) -> Self {
         Self { words }
     }
 
-    /// The hash of `octets` under this key.
+    /// Returns the hash of `octets` under this key.
     #[must_use]
     pub fn hash(&self, octets: &[u8]) -> u64 {
         let [k0, k1] = self.words;

@@ -1,8 +1,9 @@
-//! Many connections behind one door: which packet belongs to which (RFC 4340 §8.5 steps 2 and 3),
-//! listeners, limits, and Resets for packets that belong to none (§8.3.1).
+//! Many connections at one set of addresses: selection of the connection for each packet (RFC 4340
+//! §8.5 steps 2 and 3), listeners, limits, and Resets for packets that belong to no connection
+//! (§8.3.1).
 //!
-//! The owner gives datagrams to [`Endpoint::handle_datagram`], and then asks
-//! [`Endpoint::poll_transmit`] and [`Endpoint::poll_event`] until they give nothing.
+//! The owner passes datagrams to [`Endpoint::handle_datagram`], and then calls
+//! [`Endpoint::poll_transmit`] and [`Endpoint::poll_event`] until they return `None`.
 
 mod cookie;
 mod key;
@@ -26,24 +27,25 @@ pub use occupancy::{Answers, Occupancy};
 use cookie::{Cookie, Spent};
 use timeouts::{Due, Timeouts};
 
-/// Resets that wait to be sent.
+/// Most Resets that wait to be sent.
 const REPLIES_MAX: usize = 64;
-/// Init Cookies that are remembered as spent. While so many are spent within the time that one is on its
-/// way to its client and back, that one is refused; each takes some 30 octets.
+/// Most Init Cookies kept as spent. If this many are spent while a cookie is on its way to its
+/// client and back, that cookie is refused. Each takes some 30 bytes.
 const SPENT_COOKIES_MAX: usize = 65_536;
 /// One second.
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// How much the endpoint takes upon itself.
+/// Limits of an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections at once, in any state. When there are more, the one that has been in TIMEWAIT for
-    /// longest is forgotten for a new one.
+    /// Most connections at once, in any state. When there are more, the endpoint drops the
+    /// connection that has been in TIMEWAIT for longest for a new one.
     pub connections: usize,
-    /// Of them, connections whose client has not answered yet. When there are more, further Requests
-    /// are answered with Init Cookies and leave nothing behind (§8.1.4), their data neither.
+    /// Most connections whose client has not answered yet. When there are more, the endpoint
+    /// answers further Requests with Init Cookies and keeps neither state nor data of them
+    /// (§8.1.4).
     pub half_open: usize,
-    /// Resets in a second for packets that belong to no connection (§8.3.1).
+    /// Most Resets per second for packets that belong to no connection (§8.3.1).
     pub resets_per_s: u32,
 }
 
@@ -53,14 +55,14 @@ impl Default for Limits {
     }
 }
 
-/// A port that takes connections.
+/// A port that accepts connections.
 #[derive(Clone, Debug)]
 pub struct Listener {
-    /// What its connections are like; their service code is the one that was asked for.
+    /// Settings of its connections; each gets the service code that its client requested.
     pub config: Config,
-    /// The services behind the port (§8.1.2).
+    /// Services at the port (§8.1.2).
     pub service_codes: Vec<ServiceCode>,
-    /// Whether Requests leave no state here (§8.1.4).
+    /// True if Requests leave no state at this end (§8.1.4).
     pub uses_init_cookies: bool,
 }
 
@@ -68,7 +70,8 @@ pub struct Listener {
 struct Slot {
     connection: Connection,
     due: Due,
-    /// Its key is in [`Endpoint::ready`], in [`Endpoint::noisy`].
+    /// True if the connection's key is in [`Endpoint::ready`]; `is_noisy` is the same for
+    /// [`Endpoint::noisy`].
     is_ready: bool,
     is_noisy: bool,
 }
@@ -81,28 +84,28 @@ pub struct Endpoint {
     listeners: BTreeMap<u16, Listener>,
     slots: BTreeMap<Key, Slot>,
     timeouts: Timeouts,
-    /// Connections that may have packets or events, in the order in which something happened to them.
+    /// Connections that may have packets or events, in the order of their changes.
     ready: VecDeque<Key>,
     noisy: VecDeque<Key>,
-    /// Room for connections whose time has come.
+    /// Reused memory for connections that are due.
     due: Vec<Key>,
     /// Connections whose client has not answered yet.
     half_open: BTreeSet<Key>,
-    /// Connections in TIMEWAIT, by when that ends.
+    /// Connections in TIMEWAIT, ordered by the end of that state.
     time_wait: BTreeSet<(u64, Key)>,
     replies: VecDeque<(Key, Header)>,
-    /// Responses whose connections live in their cookies.
+    /// Responses of connections whose only state is an Init Cookie.
     stateless: VecDeque<(Key, Vec<u8>)>,
     spent_cookies: Spent,
     resets_second: u64,
     resets_count: u32,
     answers: Answers,
-    /// Packets dropped for their form, by reason of [`Malformed::ALL`].
+    /// Malformed packets, by reason in the order of [`Malformed::ALL`].
     malformed: [u64; Malformed::ALL.len()],
 }
 
 impl Endpoint {
-    /// An endpoint without connections. `secret` must be drawn anew for each process.
+    /// Returns an endpoint without connections. `secret` must be drawn anew for each process.
     #[must_use]
     pub fn new(secret: Secret, limits: Limits) -> Self {
         Self {
@@ -126,18 +129,18 @@ impl Endpoint {
         }
     }
 
-    /// Takes connections at `port` from now on.
+    /// Accepts connections at `port` from now on.
     pub fn listen(&mut self, port: u16, listener: Listener) {
         self.listeners.insert(port, listener);
     }
 
-    /// Takes no more connections at `port`; those that are stay.
+    /// Accepts no more connections at `port`; existing ones stay.
     pub fn stop_listening(&mut self, port: u16) {
         self.listeners.remove(&port);
     }
 
-    /// Begins a connection with `data` on its Request. False when there is one between these ports,
-    /// or the limit is reached.
+    /// Begins a connection with `data` on its Request. Returns false when there is one between
+    /// these ports, or the limit is reached.
     pub fn connect(&mut self, now_ns: u64, key: Key, config: Config, data: &[u8]) -> bool {
         if self.slots.contains_key(&key) || !self.make_room() {
             return false;
@@ -148,19 +151,19 @@ impl Endpoint {
         true
     }
 
-    /// Connections in any state.
+    /// Returns the count of connections in any state.
     #[must_use]
     pub fn connections_count(&self) -> usize {
         self.slots.len()
     }
 
-    /// What became of packets that belonged to no connection.
+    /// Returns the counts of packets that belonged to no connection, by answer.
     #[must_use]
     pub const fn answers(&self) -> &Answers {
         &self.answers
     }
 
-    /// What is held now; looks at every connection.
+    /// Returns the current occupancy; visits every connection.
     #[must_use]
     pub fn occupancy(&self) -> Occupancy {
         let queued = || self.slots.values().map(|slot| slot.connection.queued_count());
@@ -175,44 +178,45 @@ impl Endpoint {
         }
     }
 
-    /// Packets dropped for their form, by reason of [`Malformed::ALL`].
+    /// Returns the counts of malformed packets, by reason in the order of [`Malformed::ALL`].
     #[must_use]
     pub const fn malformed_counts(&self) -> &[u64; Malformed::ALL.len()] {
         &self.malformed
     }
 
-    /// Whether a packet with this key concerns anything here: a connection or a listener.
+    /// Returns true if there is a connection or a listener for a packet with this key.
     #[must_use]
     pub fn concerns(&self, key: &Key) -> bool {
         self.listeners.contains_key(&key.local_port) || self.slots.contains_key(key)
     }
 
-    /// The states of all connections.
+    /// Returns the states of all connections.
     pub fn states(&self) -> impl Iterator<Item = (Key, State)> {
         self.slots.iter().map(|(key, slot)| (*key, slot.connection.state()))
     }
 
-    /// A connection to look at.
+    /// Returns a connection, read-only.
     #[must_use]
     pub fn connection(&self, key: &Key) -> Option<&Connection> {
         self.slots.get(key).map(|slot| &slot.connection)
     }
 
-    /// Lets `act` do something with a connection: send, close.
+    /// Calls `act` with a connection, for instance to send or close.
     pub fn with<T>(&mut self, key: &Key, act: impl FnOnce(&mut Connection) -> T) -> Option<T> {
         let result = self.slots.get_mut(key).map(|slot| act(&mut slot.connection));
         self.touch(key);
         result
     }
 
-    /// Gives the memory of a datagram back to its connection ([`Connection::recycle`]).
+    /// Returns the memory of a datagram to its connection ([`Connection::recycle`]).
     pub fn recycle(&mut self, key: &Key, datagram: Vec<u8>) {
         if let Some(slot) = self.slots.get_mut(key) {
             slot.connection.recycle(datagram);
         }
     }
 
-    /// Forgets a connection, and tells nobody. What else has its key finds nothing behind it.
+    /// Removes a connection without a packet to the other end. Stale entries with its key have no
+    /// effect.
     pub fn forget(&mut self, key: &Key) {
         if let Some(slot) = self.slots.remove(key) {
             if let Some(at_ns) = slot.due.at_ns() {
@@ -223,10 +227,11 @@ impl Endpoint {
         }
     }
 
-    /// Whether there is room for one more connection: what is over does not keep out what is new.
+    /// Makes room for one more connection, if possible by removing one in TIMEWAIT. Returns false
+    /// when there is none.
     fn make_room(&mut self) -> bool {
         if self.slots.len() >= self.limits.connections {
-            // What it has to tell comes first.
+            // A connection with events is not removed.
             let is_noisy = |key: &Key| self.slots.get(key).is_some_and(|slot| slot.is_noisy);
             let oldest = self.time_wait.iter().find(|(_, key)| !is_noisy(key));
             let Some(&(_, key)) = oldest else { return false };
@@ -235,8 +240,8 @@ impl Endpoint {
         true
     }
 
-    /// Takes a datagram from the DCCP header on. `key` has the addresses and the carrier; its ports
-    /// are read from the header.
+    /// Processes a datagram from the DCCP header on. `addresses` has the addresses and the carrier;
+    /// the ports are read from the header.
     pub fn handle_datagram(&mut self, now_ns: u64, addresses: Key, ecn: Ecn, octets: &[u8]) {
         let integrity = addresses.path().integrity.reversed();
         let packet = match Packet::parse(octets, integrity) {
@@ -260,8 +265,9 @@ impl Endpoint {
         self.with(&key, |connection| connection.handle_packet(now_ns, ecn, &packet));
     }
 
-    /// Step 3: a Request makes a connection; so does a packet with an Init Cookie of ours. `Err` is
-    /// why there is none; `Ok` without a connection when the answer is a cookie.
+    /// Makes a connection from a Request or from a packet with an Init Cookie of this end (step 3).
+    /// Returns `Err` with the reason if there is none; `Ok` without a connection when the answer is
+    /// a cookie.
     fn step_3_listen(
         &mut self,
         now_ns: u64,
@@ -307,13 +313,14 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Makes a connection of the Init Cookie that a packet gives back (§8.1.4): the Request is played
-    /// again, and its Response not sent again. A cookie is good for one connection.
+    /// Restores a connection from the Init Cookie that a packet returns (§8.1.4): the Request is
+    /// processed again, and its Response is not sent again. A cookie makes one connection only.
     fn restore(&mut self, now_ns: u64, key: Key, packet: &Packet<'_>) -> Result<(), ResetCode> {
         let Some(listener) = self.listeners.get(&key.local_port) else {
             return Err(ResetCode::NoConnection);
         };
-        // A listener that does without cookies gave some when it was crowded.
+        // A listener without `uses_init_cookies` sends cookies, too, while too many connections are
+        // half-open.
         let mut options = Options::new(packet.options);
         let given_back = options.find_map(|raw| match raw.option {
             DccpOption::InitCookie(octets) => Some(octets),
@@ -348,7 +355,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Keeps only the Response of a connection that lives in its cookie.
+    /// Keeps only the Response of a connection whose only state is its cookie.
     fn answer_and_forget(&mut self, now_ns: u64, key: Key, mut connection: Connection) {
         let mut buffer = [0; PACKET_BYTES_MAX];
         if let Some(transmit) = connection.poll_transmit(now_ns, &mut buffer)
@@ -359,7 +366,7 @@ impl Endpoint {
         }
     }
 
-    /// Answers a packet that belongs to no connection, within the limit.
+    /// Answers a packet that belongs to no connection with a Reset, within the rate limit.
     fn refuse(&mut self, now_ns: u64, key: Key, packet: &Packet<'_>, code: ResetCode) {
         let second = now_ns / SECOND_NS;
         if second != self.resets_second {
@@ -376,7 +383,7 @@ impl Endpoint {
         }
     }
 
-    /// Numbers that nobody can foretell, and that move on with time (§7.2).
+    /// Returns a first number that cannot be predicted, and that increases with time (§7.2).
     fn first_number(&self, now_ns: u64, key: &Key) -> SequenceNumber {
         // One step in four microseconds, as TCP does (RFC 6528).
         SequenceNumber::new(self.secret.hash(&key.octets()).wrapping_add(now_ns / 4_000))
@@ -388,7 +395,8 @@ impl Endpoint {
         self.touch(&key);
     }
 
-    /// Something happened to a connection: its timer may be another, and it may have news.
+    /// Updates the timer of a connection after a change, and notes that it may have packets or
+    /// events.
     fn touch(&mut self, key: &Key) {
         let Some(slot) = self.slots.get_mut(key) else { return };
         let timeout_ns = slot.connection.poll_timeout();
@@ -419,7 +427,7 @@ impl Endpoint {
         self.timeouts.settle(&mut self.slots);
     }
 
-    /// Writes the next packet of any connection to `buffer`; gives whom it is for.
+    /// Writes the next packet of any connection to `buffer`. Returns the key of its connection.
     pub fn poll_transmit(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<(Key, Transmit)> {
         if let Some((key, header)) = self.replies.pop_front() {
             let len = header.write(&[], &[], key.path().integrity, buffer)?;
@@ -442,7 +450,7 @@ impl Endpoint {
         None
     }
 
-    /// What happened to any connection. One that is closed and has told everything is gone then.
+    /// Returns the next event of any connection. Removes a closed connection after its last event.
     pub fn poll_event(&mut self) -> Option<(Key, Event)> {
         while let Some(&key) = self.noisy.front() {
             if let Some(slot) = self.slots.get_mut(&key) {
@@ -459,13 +467,13 @@ impl Endpoint {
         None
     }
 
-    /// When [`Endpoint::handle_timeout`] is due next.
+    /// Returns the time at which [`Endpoint::handle_timeout`] is due next.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<u64> {
         self.timeouts.first_ns()
     }
 
-    /// Does what is due at any connection.
+    /// Handles the timers of all connections that are due.
     pub fn handle_timeout(&mut self, now_ns: u64) {
         let mut due = core::mem::take(&mut self.due);
         self.timeouts.take_due(now_ns, &mut self.slots, &mut due);
@@ -476,10 +484,10 @@ impl Endpoint {
     }
 }
 
-/// The longest packet that a connection without state is asked for.
+/// Longest packet of a connection without state, in bytes.
 const PACKET_BYTES_MAX: usize = 1_500;
 
-/// What a cookie is bound to besides its content.
+/// Returns the values besides its content that a cookie is bound to.
 fn cookie_key(key: &Key, code: ServiceCode) -> Vec<u8> {
     let mut octets = key.octets();
     octets.extend(code.value().to_be_bytes());

@@ -1,23 +1,24 @@
-//! When something is due at which connection.
+//! Timers of all connections, ordered by time.
 //!
-//! A time moves with every packet, mostly forward, so the heap is not told of each move: it has an entry
-//! for each connection with a time, which may be too early, and is put right when it comes to the front.
-//! An entry that was overtaken by an earlier one is passed over then. Nothing is allocated once the heap
-//! has been as long as it gets, twice the number of connections.
+//! The time of a connection moves with every packet, mostly forward, so the heap is not updated on
+//! each move. It has an entry for each connection with a time. The entry may be too early; it is
+//! corrected when it comes to the front. An entry that an earlier one has replaced is skipped then.
+//! The heap allocates nothing once it has reached its greatest length, twice the number of
+//! connections.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use super::{Key, Slot};
 
-/// Entries that a short heap may have beside those that count.
+/// Stale entries that a short heap may have.
 const STALE_MAX: usize = 64;
 
-/// When a connection is due, and where the heap looks for it.
+/// Time at which a connection is due, and the time of its entry in the heap.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Due {
     at_ns: Option<u64>,
-    /// Time of its entry that counts; never later than `at_ns`.
+    /// Time of the connection's valid entry; never later than `at_ns`.
     queued_ns: Option<u64>,
 }
 
@@ -26,21 +27,21 @@ impl Due {
         self.at_ns
     }
 
-    /// Whether the heap has to be told that it is due then.
+    /// Returns true if [`Timeouts::set`] must be called for this time.
     pub(super) fn is_not(&self, at_ns: Option<u64>) -> bool {
         self.at_ns != at_ns || (at_ns.is_some() && self.queued_ns.is_none())
     }
 }
 
-/// The times of all connections.
+/// Timers of all connections.
 #[derive(Debug, Default)]
 pub(super) struct Timeouts {
     heap: BinaryHeap<Reverse<(u64, Key)>>,
 }
 
 impl Timeouts {
-    /// The connection with this key and these times is due at another time. [`Timeouts::settle`] comes
-    /// behind.
+    /// Sets the time of the connection with this key. The caller calls [`Timeouts::settle`]
+    /// afterwards.
     pub(super) fn set(&mut self, due: &mut Due, key: Key, at_ns: Option<u64>) {
         due.at_ns = at_ns;
         if let Some(at_ns) = at_ns
@@ -51,7 +52,7 @@ impl Timeouts {
         }
     }
 
-    /// Puts right what is in front, so that [`Timeouts::first_ns`] tells the truth.
+    /// Corrects the front of the heap, so that [`Timeouts::first_ns`] returns the right time.
     pub(super) fn settle(&mut self, slots: &mut BTreeMap<Key, Slot>) {
         if self.heap.len() > 2 * slots.len() + STALE_MAX {
             self.heap.retain(|Reverse((at_ns, key))| {
@@ -74,13 +75,13 @@ impl Timeouts {
         }
     }
 
-    /// The first time.
+    /// Returns the first time.
     pub(super) fn first_ns(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((at_ns, _))| *at_ns)
     }
 
-    /// Adds to `due` the connections whose time has come, the longest due first. Each must be told of its
-    /// time again, also when that is the same.
+    /// Adds the connections that are due to `due`, the longest due first. The caller must call
+    /// [`Timeouts::set`] for each of them again, even with the same time.
     pub(super) fn take_due(
         &mut self,
         now_ns: u64,

@@ -1,4 +1,4 @@
-//! Features that both ends could not agree on, in words for users.
+//! Features that both ends could not agree on, with texts for users.
 
 use core::fmt;
 
@@ -25,7 +25,7 @@ impl Wish {
         Self { octets: kept, len: octets.len() as u8, is_list }
     }
 
-    /// The value of an option, as it was written.
+    /// Returns the value as the option had it.
     #[must_use]
     pub fn octets(&self) -> &[u8] {
         &self.octets[..usize::from(self.len)]
@@ -49,19 +49,19 @@ impl fmt::Display for Wish {
     }
 }
 
-/// A feature without a value that both ends take.
+/// A feature without a value that both ends accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disagreement {
     /// The feature.
     pub feature: Feature,
-    /// Values that this end takes; `None` when it does not know the feature.
+    /// Values that this end accepts; `None` when it does not know the feature.
     pub ours: Option<Wish>,
-    /// Values that the other end takes; `None` when it did not say.
+    /// Values that the other end accepts; `None` if they are not known.
     pub theirs: Option<Wish>,
 }
 
 impl Disagreement {
-    /// A disagreement about the feature of `entry`, or about one without an entry.
+    /// Returns a disagreement about the feature of `entry`, or about one without an entry.
     pub(super) fn new(feature: Feature, entry: Option<&Entry>, theirs: Option<&[u8]>) -> Self {
         let is_list = entry.is_none_or(|entry| entry.kind.rule == Rule::ServerPriority);
         let ours = entry.map(|entry| match entry.kind.rule {
@@ -74,7 +74,7 @@ impl Disagreement {
         Self { feature, ours, theirs: theirs.map(|octets| Wish::new(octets, is_list)) }
     }
 
-    /// Returns whether a Reset was sent because of features.
+    /// Returns true if the sender of this Reset sent it because of features.
     #[must_use]
     pub const fn explains(reset: &Reset) -> bool {
         let is_about_option =
@@ -109,7 +109,7 @@ impl fmt::Display for Disagreement {
     }
 }
 
-/// The name of a feature.
+/// Returns the name of a feature.
 #[must_use]
 pub const fn feature_name(feature_number: u8) -> Option<&'static str> {
     Some(match feature_number {

@@ -1,4 +1,5 @@
-//! One feature of one end: its value, what is wanted, and how far the wish has come (§6.6.1).
+//! State of one feature of one end: its value, the requested value, and the progress of the request
+//! (§6.6.1).
 
 use super::{Feature, Kind};
 
@@ -12,11 +13,11 @@ pub struct Preferences {
 impl Preferences {
     const LEN_MAX: usize = 16;
 
-    /// A list of values, each of them at most once.
+    /// Returns a list of values, each of them at most once.
     ///
     /// # Panics
     ///
-    /// When there is no value or more than sixteen.
+    /// Panics when there is no value or more than sixteen.
     #[must_use]
     pub fn new(list: &[u8]) -> Self {
         assert!((1..=Self::LEN_MAX).contains(&list.len()), "one to sixteen preferences");
@@ -25,29 +26,29 @@ impl Preferences {
         Self { values, len: list.len() as u8 }
     }
 
-    /// The list.
+    /// Returns the list, the most wanted value first.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         &self.values[..usize::from(self.len)]
     }
 
-    /// Whether the list has this value.
+    /// Returns true if the list has this value.
     #[must_use]
     pub fn has(&self, value: u8) -> bool {
         self.as_slice().contains(&value)
     }
 }
 
-/// How far a Change of ours has come.
+/// Progress of a Change of this end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// Nothing is asked for.
+    /// No Change is under way.
     Stable,
     /// A Change with a new content must be sent first.
     Unstable,
     /// A Change was sent and not confirmed; `is_due` when it must be sent again.
     Changing {
-        /// Whether it goes onto the next packet that may carry it.
+        /// True if the Change goes onto the next packet that may carry it.
         is_due: bool,
     },
 }
@@ -58,22 +59,22 @@ pub(super) struct Entry {
     pub(super) feature: Feature,
     pub(super) kind: Kind,
     pub(super) value: u64,
-    /// For server-priority features, the values that we can do.
+    /// Values that this end accepts, for server-priority features.
     pub(super) preferences: Preferences,
-    /// For non-negotiable ones, the value that was asked for.
+    /// Requested value, for non-negotiable features.
     pub(super) wanted: u64,
     pub(super) is_mandatory: bool,
-    /// The other end has sent a Change.
+    /// True if the other end has sent a Change.
     pub(super) was_asked: bool,
-    /// The other end has left every Change of ours without an answer.
+    /// True if the other end has left every Change of this end without an answer.
     pub(super) is_ignored: bool,
     pub(super) progress: Progress,
 }
 
 impl Entry {
     pub(super) fn new(feature: Feature, kind: Kind) -> Self {
-        // Without a wish of its own an endpoint can do the initial value, and whatever else the
-        // connection says it can.
+        // Without preferences of its own an endpoint accepts the initial value, and any other value
+        // that the connection allows.
         Self {
             feature,
             kind,
@@ -91,7 +92,8 @@ impl Entry {
         matches!(self.progress, Progress::Unstable | Progress::Changing { is_due: true })
     }
 
-    /// The value that both lists lead to (§6.3.1); `None` when they have nothing in common.
+    /// Returns the value that both lists lead to (§6.3.1); `None` when they have no value in
+    /// common.
     pub(super) fn reconcile(&self, is_server: bool, theirs: &[u8]) -> Option<u8> {
         let ours = self.preferences.as_slice();
         let (server, client) = if is_server { (ours, theirs) } else { (theirs, ours) };

@@ -1,5 +1,5 @@
-//! Features: what both ends must agree on (RFC 4340 §6). Here is the table of them (§6.4); how a
-//! value is agreed on is up to [`Negotiator`].
+//! Features: parameters that both ends must agree on (RFC 4340 §6). This module has the table of
+//! features (§6.4); [`Negotiator`] agrees on their values.
 
 mod disagreement;
 mod entry;
@@ -15,37 +15,37 @@ pub use negotiator::{Applied, Arrival, Negotiator};
 pub mod number {
     /// Congestion control of the data that the location sends.
     pub const CCID: u8 = 1;
-    /// The location may send 24-bit sequence numbers.
+    /// Permission for the location to send 24-bit sequence numbers.
     pub const ALLOW_SHORT_SEQNOS: u8 = 2;
     /// Width of the window for the location's sequence numbers.
     pub const SEQUENCE_WINDOW: u8 = 3;
-    /// The location cannot read ECN bits.
+    /// Inability of the location to read ECN bits.
     pub const ECN_INCAPABLE: u8 = 4;
     /// Data packets for each acknowledgement; the location sends the data.
     pub const ACK_RATIO: u8 = 5;
-    /// The location sends Ack Vectors.
+    /// Sending of Ack Vectors by the location.
     pub const SEND_ACK_VECTOR: u8 = 6;
-    /// The location sends NDP Counts.
+    /// Sending of NDP Counts by the location.
     pub const SEND_NDP_COUNT: u8 = 7;
-    /// The least checksum coverage that the location takes.
+    /// Least checksum coverage that the location accepts.
     pub const MINIMUM_CHECKSUM_COVERAGE: u8 = 8;
-    /// The location checks Data Checksums.
+    /// Checking of Data Checksums by the location.
     pub const CHECK_DATA_CHECKSUM: u8 = 9;
-    /// CCID 3: the location, which receives data, sends Loss Event Rate options.
+    /// Sending of Loss Event Rate options by the location, which receives data (CCID 3).
     pub const SEND_LOSS_EVENT_RATE: u8 = 192;
 }
 
-/// At which end a feature is.
+/// End that has a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Location {
-    /// At this end. Our options for it are L, the other end's are R.
+    /// This end. Options of this end for the feature are L, those of the other end are R.
     Local,
-    /// At the other end.
+    /// The other end.
     Remote,
 }
 
 impl Location {
-    /// The other end.
+    /// Returns the opposite end.
     #[must_use]
     pub const fn opposite(self) -> Self {
         match self {
@@ -58,27 +58,28 @@ impl Location {
 /// One feature of one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Feature {
-    /// Which.
+    /// The feature's number.
     pub number: u8,
-    /// Whose.
+    /// End that has the feature.
     pub location: Location,
 }
 
 impl Feature {
-    /// A feature of this end.
+    /// Returns a feature of this end.
     #[must_use]
     pub const fn local(number: u8) -> Self {
         Self { number, location: Location::Local }
     }
 
-    /// A feature of the other end.
+    /// Returns a feature of the other end.
     #[must_use]
     pub const fn remote(number: u8) -> Self {
         Self { number, location: Location::Remote }
     }
 
-    /// For a feature of a congestion control, the end that sends the data of the half-connection it
-    /// belongs to: 128 to 191 are located at the sender, 192 to 255 at the receiver (§10.3).
+    /// Returns the end that sends the data of the half-connection that a feature of a congestion
+    /// control belongs to. Features 128 to 191 are located at the sender, 192 to 255 at the
+    /// receiver (§10.3).
     #[must_use]
     pub const fn data_sender(self) -> Option<Location> {
         match self.number {
@@ -89,25 +90,25 @@ impl Feature {
     }
 }
 
-/// How a value is agreed on (§6.3).
+/// Rule by which both ends agree on a value (§6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// The first value of the server's list that the client's list has too.
+    /// First value of the server's list that is in the client's list, too.
     ServerPriority,
-    /// The location decides alone.
+    /// Value that the location decides alone.
     NonNegotiable,
 }
 
-/// What is known of a feature.
+/// Properties of a feature: its number, its rule and its valid values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// The feature's number.
     pub number: u8,
-    /// How a value is agreed on.
+    /// Rule by which both ends agree on a value.
     pub rule: Rule,
     /// The value that every connection begins with.
     pub initial: u64,
-    /// Octets of a value.
+    /// Bytes of a value.
     pub value_len: usize,
     /// The least valid value.
     pub least: u64,
@@ -121,7 +122,8 @@ pub const SEQUENCE_WINDOW_MAX: u64 = (1 << 46) - 1;
 pub const SEQUENCE_WINDOW_MIN: u64 = 32;
 
 impl Kind {
-    /// The features that are understood. Whether 192 is depends on the congestion control.
+    /// The features that this implementation understands. Feature 192 is understood only with CCID
+    /// 3.
     pub const ALL: [Self; 10] = [
         Self::server_priority(number::CCID, 2, 255),
         Self::server_priority(number::ALLOW_SHORT_SEQNOS, 0, 1),
@@ -155,19 +157,20 @@ impl Kind {
         Self { number, rule, initial, value_len: 1, least: 0, greatest }
     }
 
-    /// What is known of the feature with this number.
+    /// Returns the properties of the feature with this number.
     #[must_use]
     pub fn of(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.number == number)
     }
 
-    /// Whether the feature may have this value.
+    /// Returns true if the feature may have this value.
     #[must_use]
     pub const fn is_valid(&self, value: u64) -> bool {
         self.least <= value && value <= self.greatest
     }
 
-    /// Whether an empty Confirm ends the connection: these every implementation understands (§6.6.7).
+    /// Returns true if an empty Confirm ends the connection: every implementation understands these
+    /// features (§6.6.7).
     #[must_use]
     pub const fn is_understood_by_all(&self) -> bool {
         self.number <= number::SEQUENCE_WINDOW

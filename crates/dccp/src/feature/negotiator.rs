@@ -1,5 +1,5 @@
-//! The negotiation of all features of a connection as a value (RFC 4340 §6.6). It keeps what is to be
-//! said until a packet may say it; when to repeat is up to the connection's timer.
+//! Negotiation of all features of a connection as a value (RFC 4340 §6.6). It keeps options until a
+//! packet may carry them; the connection's timer decides when to repeat them.
 
 use super::entry::{Entry, Preferences, Progress};
 use super::{Disagreement, Feature, Kind, Location, Rule, number};
@@ -7,24 +7,25 @@ use crate::header::{PacketType, Reset, ResetCode};
 use crate::option::{DccpOption, FeatureOption, OptionWriter};
 use crate::sequence::SequenceNumber;
 
-/// Confirms kept for the next packet. The other end repeats a Change that is not confirmed.
+/// Most Confirms kept for the next packet. The other end repeats a Change that this end has not
+/// confirmed.
 const CONFIRMS_MAX: usize = 64;
 
-/// The numbers of the packet that an option came with.
+/// Numbers of the packet that an option came with.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// Its sequence number.
+    /// Sequence number of the packet.
     pub sequence: SequenceNumber,
-    /// Its acknowledgement number, if its type has one.
+    /// Acknowledgement number of the packet, if its type has one.
     pub acknowledgement: Option<SequenceNumber>,
 }
 
-/// A value that holds from now on, whether it is another one or the same.
+/// A value that holds from now on, a new one or the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Applied {
-    /// Whose feature.
+    /// Feature that has the value.
     pub feature: Feature,
-    /// Its value.
+    /// Value of the feature.
     pub value: u64,
 }
 
@@ -32,16 +33,16 @@ pub struct Applied {
 #[derive(Clone, Copy, Debug)]
 struct Confirm {
     feature: Feature,
-    /// Nothing for a refusal.
+    /// Content of the answer; `None` for a refusal.
     answer: Option<Answer>,
 }
 
-/// What a Confirm says.
+/// Content of a Confirm.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
     agreed: u64,
     value_len: usize,
-    /// Of server-priority features.
+    /// Preferences of this end, for server-priority features.
     list: Option<Preferences>,
 }
 
@@ -61,8 +62,9 @@ pub struct Negotiator {
 }
 
 impl Negotiator {
-    /// Every feature at its initial value. The numbers are the first of each direction (ISS, ISR);
-    /// a client knows the second one from the Response ([`Negotiator::set_first_received`]).
+    /// Returns a negotiator with every feature at its initial value. The numbers are the first of
+    /// each direction (ISS, ISR); a client learns ISR from the Response
+    /// ([`Negotiator::set_first_received`]).
     #[must_use]
     pub fn new(is_server: bool, iss: SequenceNumber, isr: SequenceNumber) -> Self {
         let entries = Kind::ALL
@@ -83,15 +85,15 @@ impl Negotiator {
         }
     }
 
-    /// The latest feature without a value that both ends take. It is why the connection ended when
-    /// [`Disagreement::explains`] its Reset.
+    /// Returns the latest feature without a value that both ends accept. This feature is why the
+    /// connection ended if [`Disagreement::explains`] is true for its Reset.
     #[must_use]
     pub const fn disagreement(&self) -> Option<&Disagreement> {
         self.disagreement.as_ref()
     }
 
-    /// Notes a disagreement. One about the congestion control stays when one about its own features
-    /// follows from it.
+    /// Notes a disagreement. A disagreement about the congestion control is kept when one about
+    /// that CCID's own features follows from it.
     fn note(&mut self, feature: Feature, theirs: Option<&[u8]>) {
         let of_ccid_3 = feature.data_sender().filter(|_| Kind::of(feature.number).is_some());
         if let Some(location) = of_ccid_3
@@ -111,7 +113,8 @@ impl Negotiator {
         }
     }
 
-    /// Notes the feature that the other end's Reset is about: its data repeats an option of this end.
+    /// Notes the feature that the other end's Reset is about: the data of the Reset repeats an
+    /// option of this end.
     pub fn note_reset(&mut self, reset: &Reset) {
         let [option, feature_number, _] = reset.data;
         let location = match option {
@@ -123,55 +126,56 @@ impl Negotiator {
         }
     }
 
-    /// The other end's numbers begin with `isr`.
+    /// Sets the first number of the other end to `isr`.
     pub const fn set_first_received(&mut self, isr: SequenceNumber) {
         self.fgsr = isr.minus(1);
     }
 
-    /// The value that holds.
+    /// Returns the value in use.
     ///
     /// # Panics
     ///
-    /// When the feature is not one of [`Kind::ALL`].
+    /// Panics when the feature is not one of [`Kind::ALL`].
     #[must_use]
     pub fn value(&self, feature: Feature) -> u64 {
         self.entry(feature).expect("a feature of the table").value
     }
 
-    /// Whether the feature is on.
+    /// Returns true if the feature is on.
     #[must_use]
     pub fn is_on(&self, feature: Feature) -> bool {
         self.value(feature) != 0
     }
 
-    /// Whether our Change of the feature has no answer yet.
+    /// Returns true if this end's Change of the feature has no answer yet.
     #[must_use]
     pub fn is_changing(&self, feature: Feature) -> bool {
         self.entry(feature).is_some_and(|entry| entry.progress != Progress::Stable)
     }
 
-    /// Whether any Change has no answer yet.
+    /// Returns true if any Change of this end has no answer yet.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         self.entries.iter().any(|entry| entry.progress != Progress::Stable)
     }
 
-    /// Whether something is to be said.
+    /// Returns true if options wait for a packet.
     #[must_use]
     pub fn has_options(&self) -> bool {
         !self.confirms.is_empty() || self.entries.iter().any(Entry::is_due)
     }
 
-    /// Says which values of a server-priority feature this end can do, the most wanted first,
-    /// without asking for any.
+    /// Sets the values of a server-priority feature that this end accepts, the most wanted first,
+    /// without a request to the other end.
     pub fn allow(&mut self, feature: Feature, preferences: &[u8]) {
         if let Some(entry) = self.entry_mut(feature) {
             entry.preferences = Preferences::new(preferences);
         }
     }
 
-    /// Asks for a server-priority feature: a Change with this list goes out with the next packet
-    /// that may carry it. With `is_mandatory` the other end resets the connection if it cannot.
+    /// Requests a server-priority feature: a Change with this list goes out with the next packet
+    /// that may carry it. With `is_mandatory` the other end resets the connection if it cannot
+    /// comply.
     pub fn prefer(&mut self, feature: Feature, preferences: &[u8], is_mandatory: bool) {
         if let Some(entry) = self.entry_mut(feature) {
             entry.preferences = Preferences::new(preferences);
@@ -180,7 +184,8 @@ impl Negotiator {
         }
     }
 
-    /// As [`Negotiator::prefer`], unless the Change is under way, or the other end has ignored it.
+    /// Requests a feature like [`Negotiator::prefer`], unless the Change is under way or the other
+    /// end has ignored it.
     pub fn prefer_once(&mut self, feature: Feature, preferences: &[u8], is_mandatory: bool) {
         let is_asked = |entry: &Entry| entry.progress != Progress::Stable || entry.is_ignored;
         if !self.entry(feature).is_some_and(is_asked) {
@@ -188,15 +193,15 @@ impl Negotiator {
         }
     }
 
-    /// Returns whether the other end has sent a Change of the feature.
+    /// Returns true if the other end has sent a Change of the feature.
     #[must_use]
     pub fn was_asked(&self, feature: Feature) -> bool {
         self.entry(feature).is_some_and(|entry| entry.was_asked)
     }
 
-    /// Takes Changes of server-priority features back that the other end leaves without an answer: some
-    /// implementations negotiate those in the handshake only. The values stay as they are. A Mandatory
-    /// Change is not taken back; its feature is returned.
+    /// Withdraws Changes of server-priority features that the other end leaves without an answer:
+    /// some implementations negotiate those in the handshake only. The values stay as they are. A
+    /// Mandatory Change is not withdrawn; the first feature with one is returned.
     pub fn give_up(&mut self) -> Option<Feature> {
         let mut required = None;
         for entry in &mut self.entries {
@@ -213,11 +218,12 @@ impl Negotiator {
         required
     }
 
-    /// Sets a non-negotiable feature of this end: holds once the other end has confirmed (§6.3.2).
+    /// Sets a non-negotiable feature of this end. The value holds once the other end has confirmed
+    /// it (§6.3.2).
     ///
     /// # Panics
     ///
-    /// When the feature is the other end's or may not have the value.
+    /// Panics when the feature is the other end's or may not have the value.
     pub fn set(&mut self, feature: Feature, value: u64) {
         assert_eq!(feature.location, Location::Local, "only its owner sets it (§6.3.2)");
         if let Some(entry) = self.entry_mut(feature) {
@@ -232,12 +238,12 @@ impl Negotiator {
         }
     }
 
-    /// The congestion controls stay as they are, or may change again (§10).
+    /// Sets whether the congestion controls stay as they are or may change again (§10).
     pub const fn fix_ccids(&mut self, is_fixed: bool) {
         self.is_ccid_fixed = is_fixed;
     }
 
-    /// Makes every Change without an answer go out again, with the same content.
+    /// Schedules every Change without an answer for the next packet, with the same content.
     pub fn repeat(&mut self) {
         for entry in &mut self.entries {
             if let Progress::Changing { is_due } = &mut entry.progress {
@@ -246,13 +252,14 @@ impl Negotiator {
         }
     }
 
-    /// Forgets the answers that were kept for repetition.
+    /// Discards the answers that were kept for repetition.
     pub fn forget_confirms(&mut self) {
         self.confirms.clear();
     }
 
-    /// Adds what is to be said to a packet of this type and number. Confirms need an acknowledgement
-    /// and are not for Data (§6.6.3); `keep_confirms` says them again on the next packet.
+    /// Adds the options that wait to a packet of this type and number. Confirms need an
+    /// acknowledgement number and may not go on Data (§6.6.3); `keep_confirms` repeats them on the
+    /// next packet.
     pub fn write(
         &mut self,
         packet_type: PacketType,
@@ -267,13 +274,13 @@ impl Negotiator {
         if packet_type.has_acknowledgement() {
             let mut is_full = false;
             self.confirms.retain(|confirm| {
-                // What did not fit stays, and so does all behind it: the order tells.
+                // A Confirm that did not fit stays, and so do all after it: their order matters.
                 is_full |= !write_confirm(confirm, options);
                 is_full || keep_confirms
             });
         }
-        // The other end may hear one of several Requests or Responses: each has every Change that
-        // is not answered.
+        // The other end may receive only one of several Requests or Responses, so each of them has
+        // every Change without an answer.
         let is_first = packet_type.has_service_code();
         let is_unanswered = |entry: &Entry| matches!(entry.progress, Progress::Changing { .. });
         let is_wanted = |entry: &&mut Entry| entry.is_due() || (is_first && is_unanswered(entry));
@@ -296,12 +303,12 @@ impl Negotiator {
         }
     }
 
-    /// Takes a Change or Confirm that came with a valid packet. Call [`Negotiator::finish`] when all
-    /// options of the packet are taken.
+    /// Processes a Change or Confirm that came with a valid packet. Call [`Negotiator::finish`]
+    /// after all options of the packet.
     ///
     /// # Errors
     ///
-    /// The Reset that ends the connection (§6.6.7, §6.6.8, §6.6.9).
+    /// Returns the Reset that ends the connection (§6.6.7, §6.6.8, §6.6.9).
     pub fn receive(
         &mut self,
         arrival: Arrival,
@@ -336,7 +343,8 @@ impl Negotiator {
         })
     }
 
-    /// Notes that the other end does not do what this end must ask for; the Reset about the Change.
+    /// Notes that the other end does not accept a value that this end must have; returns the Reset
+    /// about the Change.
     pub fn refuse(&mut self, code: ResetCode, feature: Feature) -> Reset {
         self.note(feature, None);
         let kind = match feature.location {
@@ -347,8 +355,8 @@ impl Negotiator {
         about(code, kind, feature, &[first])
     }
 
-    /// Ends a packet that had feature options, and keeps the bounds within reach of the connection's
-    /// greatest numbers (§6.6.4, erratum 974).
+    /// Ends a packet that had feature options, and keeps the bounds within reach of the
+    /// connection's greatest numbers (§6.6.4, erratum 974).
     pub fn finish(
         &mut self,
         arrival: Arrival,
@@ -367,7 +375,8 @@ impl Negotiator {
         }
     }
 
-    /// A Change of the other end. `Err` when it was Mandatory and is refused.
+    /// Processes a Change of the other end. Returns `Err` when the Change was Mandatory and this
+    /// end refuses it.
     fn change(
         &mut self,
         feature: Feature,
@@ -396,7 +405,7 @@ impl Negotiator {
                     has_nothing_in_common = reconciled.is_none();
                     match reconciled {
                         None if is_mandatory => None,
-                        // Nothing in common: the old value stays (§6.3.1).
+                        // No value in common: the old value stays (§6.3.1).
                         agreed => Some((agreed.map_or(entry.value, u64::from), Some(list))),
                     }
                 }
@@ -416,14 +425,15 @@ impl Negotiator {
         Ok(Some(self.apply(feature, agreed)))
     }
 
-    /// A Confirm of the other end. `Err` when it cannot be.
+    /// Processes a Confirm of the other end. Returns `Err` when its value is impossible.
     fn confirm(&mut self, feature: Feature, value: &[u8]) -> Result<Option<Applied>, ()> {
         let Some(entry) = self.entry_mut(feature) else { return Ok(None) };
         if !matches!(entry.progress, Progress::Changing { .. }) {
             return Ok(None);
         }
         let Some((&first, theirs)) = value.split_first() else {
-            // Not understood, or an invalid value: all stays as it was (§6.6.7).
+            // The other end does not understand the feature, or the value was invalid: the value
+            // stays as it was (§6.6.7).
             entry.progress = Progress::Stable;
             return if entry.kind.is_understood_by_all() { Err(()) } else { Ok(None) };
         };
@@ -434,7 +444,7 @@ impl Negotiator {
                 if value == &octets(entry.wanted)[begin..] {
                     entry.wanted
                 } else if value == &octets(entry.value)[begin..] {
-                    // The answer to a repetition of the Change before, which was answered already.
+                    // This answers a repetition of the Change before, which had an answer already.
                     return Ok(None);
                 } else {
                     return Err(());
@@ -468,7 +478,7 @@ impl Negotiator {
         }
     }
 
-    /// The feature, unless its congestion control is not in use.
+    /// Returns the feature's entry, unless the congestion control of the feature is not in use.
     fn understood(&self, feature: Feature) -> Option<&Entry> {
         let is_in_use = feature
             .data_sender()
@@ -485,7 +495,8 @@ impl Negotiator {
     }
 }
 
-/// The value of a Change L for a non-negotiable feature; `None` for any other Change or value.
+/// Returns the value of a Change L for a non-negotiable feature; `None` for any other Change or
+/// value.
 fn non_negotiable(entry: &Entry, value: &[u8]) -> Option<u64> {
     let is_owner = entry.feature.location == Location::Remote;
     if !is_owner || value.len() != entry.kind.value_len {
@@ -495,7 +506,7 @@ fn non_negotiable(entry: &Entry, value: &[u8]) -> Option<u64> {
     entry.kind.is_valid(value).then_some(value)
 }
 
-/// Writes a Confirm; false when there is no room for it.
+/// Writes a Confirm. Returns false when it does not fit.
 fn write_confirm(confirm: &Confirm, options: &mut OptionWriter<'_>) -> bool {
     let kind = match confirm.feature.location {
         Location::Local => FeatureOption::ConfirmL,
@@ -508,7 +519,7 @@ fn write_confirm(confirm: &Confirm, options: &mut OptionWriter<'_>) -> bool {
     options.feature(kind, number, &[&agreed[8 - answer.value_len..], list])
 }
 
-/// Writes a Change with its Mandatory, both or none.
+/// Writes a Change with its Mandatory. Writes neither, and returns false, when they do not fit.
 fn write_change(entry: &Entry, options: &mut OptionWriter<'_>) -> bool {
     let kind = match entry.feature.location {
         Location::Local => FeatureOption::ChangeL,
@@ -528,7 +539,7 @@ fn write_change(entry: &Entry, options: &mut OptionWriter<'_>) -> bool {
     is_written
 }
 
-/// A Reset about a feature option: its type and the first octets of what follows (§5.6).
+/// Returns a Reset about a feature option: its type and the first bytes of what follows (§5.6).
 fn about(code: ResetCode, kind: FeatureOption, feature: Feature, value: &[u8]) -> Reset {
     let first = value.first().copied().unwrap_or(0);
     Reset { code, data: [kind.number(), feature.number, first] }

@@ -1,4 +1,5 @@
-//! Negotiation between two values, option by option. Names begin with the case they show.
+//! Negotiation between two values, option by option. The names of the tests begin with the case
+//! that they show.
 
 use super::*;
 use crate::header::{PacketType, ResetCode};
@@ -17,7 +18,7 @@ fn server() -> Negotiator {
     Negotiator::new(true, n(1_000), n(0))
 }
 
-/// The options that go out on an Ack with this number.
+/// Returns the options that go out on an Ack with this number.
 fn said(negotiator: &mut Negotiator, sequence: u64) -> Vec<u8> {
     said_on(negotiator, PacketType::Ack, sequence)
 }
@@ -67,7 +68,7 @@ fn feat_01_the_first_of_the_servers_list_wins() {
         let applied = heard(&mut client, (1_000, 0), &confirm).unwrap();
         assert_eq!(applied, [Applied { feature: Feature::local(CCID), value: agreed }]);
         assert!(!client.is_waiting() && !server.has_options());
-        // The same from the server's side.
+        // The server's side leads to the same value.
         let mut client = self::client();
         server.prefer(Feature::local(CCID), server_list, false);
         client.allow(Feature::remote(CCID), client_list);
@@ -82,7 +83,7 @@ fn feat_02_without_a_common_value_the_old_one_is_confirmed() {
     let applied = heard(&mut server, (0, 1_000), &[32, 4, CCID, 3]).unwrap();
     assert_eq!(applied, [Applied { feature: Feature::remote(CCID), value: 2 }]);
     assert_eq!(said(&mut server, 1_000), [35, 5, CCID, 2, 2]);
-    // And the client takes that as an answer.
+    // The client accepts that as an answer.
     let mut client = client();
     client.prefer(Feature::local(CCID), &[3], false);
     said(&mut client, 0);
@@ -168,7 +169,7 @@ fn feat_11_a_confirm_of_what_was_not_offered_resets() {
     let reset = heard(&mut client, (1_000, 0), &[35, 5, CCID, 4, 4]).unwrap_err();
     assert_eq!(reset.code, ResetCode::OptionError);
     assert_eq!(reset.data, [35, CCID, 4]);
-    // A value that was not the one that was set.
+    // A Confirm of a value other than the one that was set.
     let mut client = self::client();
     client.set(Feature::local(number::ACK_RATIO), 4);
     assert_eq!(said(&mut client, 1), [32, 5, 5, 0, 4]);
@@ -365,7 +366,7 @@ fn what_does_not_fit_is_said_later_in_the_same_order() {
 
 #[test]
 fn bounds_follow_the_connection_around_the_circle() {
-    // Erratum 974: without it, half a circle later every option would look old.
+    // Erratum 974: without it, every option would look old half a circle later.
     let mut server = server();
     heard(&mut server, (10, 1_000), &[32, 5, 5, 0, 8]).unwrap();
     let far = n(10).minus(5);

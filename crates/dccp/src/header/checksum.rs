@@ -1,29 +1,30 @@
-//! Which octets a checksum covers and over which pseudo-header (RFC 4340 §9), and the CRC-32C of
-//! the Data Checksum option (§9.3).
+//! Checksums: covered bytes and pseudo-header (RFC 4340 §9), and the CRC-32C of the Data Checksum
+//! option (§9.3).
 
 use core::net::IpAddr;
 
 use packet_wire::checksum::Sum;
 
-/// The number of DCCP among the protocols over IP.
+/// IP protocol number of DCCP.
 pub const PROTOCOL: u8 = 33;
 
-/// How far the checksum field is filled in and believed.
+/// Protection of packets by their carrier: with or without the checksum of the DCCP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Integrity {
     /// DCCP directly over IP: the pseudo-header is of these addresses (§9.1).
     Addresses {
-        /// Who sent the packet.
+        /// Address of the sender.
         source: IpAddr,
-        /// Whom it is for.
+        /// Address of the receiver.
         destination: IpAddr,
     },
-    /// Inside of UDP, whose checksum does this work: 0 is sent, anything is taken (RFC 6773).
+    /// DCCP inside of UDP. UDP's checksum protects the packet, so senders write 0 into the DCCP
+    /// checksum and receivers accept any value (RFC 6773).
     Carrier,
 }
 
 impl Integrity {
-    /// The same carrier in the other direction.
+    /// Returns the integrity of packets in the opposite direction.
     #[must_use]
     pub const fn reversed(self) -> Self {
         match self {
@@ -34,12 +35,14 @@ impl Integrity {
         }
     }
 
-    /// The pseudo-header's sum for a packet of `len` octets; `None` when the carrier sums. The
-    /// length is that of the whole packet, however little of it is covered (§9.1).
+    /// Returns the pseudo-header's sum for a packet of `len` bytes; `None` when the carrier has its
+    /// own checksum. `len` is the length of the whole packet, even if the checksum covers only part
+    /// of it (§9.1).
     ///
     /// # Panics
     ///
-    /// When one address is of IPv4 and the other of IPv6, or an IPv4 packet exceeds 65,535 octets.
+    /// Panics when one address is of IPv4 and the other of IPv6, or an IPv4 packet exceeds 65,535
+    /// bytes.
     #[must_use]
     pub fn pseudo_header(self, len: usize) -> Option<Sum> {
         let Self::Addresses { source, destination } = self else { return None };
@@ -57,8 +60,8 @@ impl Integrity {
     }
 }
 
-/// Octets that the checksum covers, of a packet with this header and data; `None` when the
-/// coverage asks for more data than there is (§9.2).
+/// Returns the number of bytes that the checksum covers in a packet with this header and data;
+/// `None` when the coverage exceeds the data (§9.2).
 #[must_use]
 pub const fn covered_len(coverage: u8, header_len: usize, data_len: usize) -> Option<usize> {
     if coverage == 0 {
@@ -68,8 +71,8 @@ pub const fn covered_len(coverage: u8, header_len: usize, data_len: usize) -> Op
     if covered_data <= data_len { Some(header_len + covered_data) } else { None }
 }
 
-/// CRC-32C (Castagnoli) for the Data Checksum option (§9.3). As in SCTP (RFC 3309), the option has
-/// the least significant octet of this value first.
+/// Returns the CRC-32C (Castagnoli) for the Data Checksum option (§9.3). As in SCTP (RFC 3309), the
+/// option has the least significant byte of this value first.
 #[must_use]
 pub fn crc32c(octets: &[u8]) -> u32 {
     const TABLE: [u32; 256] = crc32c_table();

@@ -1,21 +1,23 @@
-//! Why a packet is not looked at: the peer's doing, so a small value to count.
+//! Reasons to drop a packet that does not parse. The peer is to blame, so the reason is a small
+//! value that can be counted.
 
 use core::fmt;
 
-/// What step 1 of RFC 4340 §8.5 found wrong with a packet. Each of them is dropped in silence.
+/// A defect that step 1 of RFC 4340 §8.5 finds in a packet. The receiver drops such a packet
+/// without a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Malformed {
-    /// Fewer than 12 octets, or fewer than its type and its X bit ask for.
+    /// A packet shorter than 12 bytes, or shorter than its type and its X bit require.
     Truncated,
     /// A reserved packet type.
     Type,
     /// 24-bit sequence numbers on a type that must have 48 bits.
     ShortSequence,
-    /// Data Offset is below the header of the type or behind the end of the packet.
+    /// A Data Offset below the header length of the type or beyond the end of the packet.
     DataOffset,
-    /// The checksum covers more data than there is (§9.2).
+    /// A checksum coverage of more data than there is (§9.2).
     Coverage,
-    /// The checksum does not match (§9).
+    /// A checksum that does not match (§9).
     Checksum,
 }
 
@@ -30,13 +32,13 @@ impl Malformed {
         Self::Checksum,
     ];
 
-    /// Position in [`Malformed::ALL`], for counters kept as an array.
+    /// Returns the position in [`Malformed::ALL`], for counters kept as an array.
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// A short name for counters: lower case, words joined by hyphens.
+    /// Returns a short name for counters: lower case, words joined by hyphens.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,8 +1,8 @@
-//! Packets: a checked view in, a writer out (RFC 4340 §5). The options inside belong to
-//! [`crate::option`]; what the numbers mean for a connection, to [`crate::connection`].
+//! Packets: [`Packet::parse`] reads a checked view, [`Header::write`] writes (RFC 4340 §5).
+//! [`crate::option`] reads the options inside; [`crate::connection`] interprets the numbers.
 //!
-//! [`Packet::parse`] establishes everything that an accessor relies on: the type is known, header,
-//! options and data lie inside of the octets, and the checksum is right. It is step 1 of §8.5.
+//! [`Packet::parse`] is step 1 of §8.5. It establishes everything that an accessor relies on: the
+//! type is known, header, options and data lie within the packet, and the checksum is right.
 
 pub mod checksum;
 mod malformed;
@@ -20,12 +20,13 @@ pub use service_code::ServiceCode;
 
 /// Largest header with options: 255 words (§5.1).
 pub const HEADER_LEN_MAX: usize = 1_020;
-/// Options that fit behind the fixed header of any type.
+/// Bytes of options that fit after the fixed header of any type.
 pub const OPTIONS_LEN_MAX: usize = HEADER_LEN_MAX - 28;
 /// Bits of a long sequence number.
 const LONG_MASK: u64 = (1 << 48) - 1;
 
-/// What follows the generic header, by type. The numbers are as wide as the X bit says.
+/// Fixed fields of a packet, with those that depend on its type. The X bit decides the width of the
+/// sequence and acknowledgement numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Port of the sender.
@@ -34,24 +35,25 @@ pub struct Header {
     pub destination_port: u16,
     /// Four bits for the sender's congestion control (CCVal, §5.1).
     pub ccval: u8,
-    /// How much data the checksum covers (CsCov, §9.2): 0 for all, n for n - 1 words.
+    /// Checksum coverage (CsCov, §9.2): 0 for all data, n for n - 1 words of data.
     pub coverage: u8,
-    /// What the packet is.
+    /// Type of the packet.
     pub packet_type: PacketType,
     /// The X bit: sequence numbers have 48 bits, otherwise 24.
     pub is_extended: bool,
-    /// The sequence number as it stands in the packet.
+    /// The sequence number as it is in the packet.
     pub sequence: u64,
-    /// The acknowledgement number as it stands in the packet; on every type but Request and Data.
+    /// The acknowledgement number as it is in the packet; on every type but Request and Data.
     pub acknowledgement: Option<u64>,
-    /// On Request and Response.
+    /// Service code, on Request and Response.
     pub service_code: Option<ServiceCode>,
-    /// On Reset.
+    /// Reset code with its data, on Reset.
     pub reset: Option<Reset>,
 }
 
 impl Header {
-    /// A header with long numbers, all of its data covered and nothing that depends on the type.
+    /// Returns a header with 48-bit numbers, full checksum coverage and no field that depends on
+    /// the type.
     #[must_use]
     pub const fn new(packet_type: PacketType, sequence: u64) -> Self {
         Self {
@@ -68,20 +70,20 @@ impl Header {
         }
     }
 
-    /// Octets in front of the options.
+    /// Returns the length of the header before the options, in bytes.
     #[must_use]
     pub const fn fixed_len(&self) -> usize {
         self.packet_type.fixed_len(self.is_extended)
     }
 
-    /// Writes the packet with its checksum to the front of `buffer` and gives its length. `options`
-    /// are padded here. `None` when it does not fit or the options are longer than Data Offset can
-    /// say.
+    /// Writes the packet with its checksum to the front of `buffer` and returns its length in
+    /// bytes. Pads `options` to whole words. Returns `None` when the packet does not fit or the
+    /// options are longer than Data Offset can express.
     ///
     /// # Panics
     ///
-    /// When a field that the type needs is missing, the type may not be short, or the coverage asks
-    /// for more data than there is: our own mistakes.
+    /// Panics on mistakes of the caller: a field that the type needs is missing, the type may not
+    /// be short, or the coverage covers more data than there is.
     #[must_use]
     pub fn write(
         &self,
@@ -155,11 +157,12 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Checks a packet as §8.5 step 1 says. Reserved bits are ignored (§5.1).
+    /// Checks a packet as §8.5 step 1 requires. Ignores reserved bits (§5.1).
     ///
     /// # Errors
     ///
-    /// Why it is dropped. Coverage is judged before the sum, which it bounds.
+    /// Returns the reason to drop the packet. The coverage is checked before the checksum, because
+    /// it bounds the bytes to sum.
     pub fn parse(octets: &'a [u8], integrity: Integrity) -> Result<Self, Malformed> {
         let (header, data_offset) = read_header(octets)?;
         if data_offset < header.fixed_len() || data_offset > octets.len() {
@@ -177,7 +180,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// The fields and Data Offset in octets, of a packet whose other parts nobody has looked at.
+/// Returns the fixed fields and Data Offset in bytes. Checks no other part of the packet.
 fn read_header(octets: &[u8]) -> Result<(Header, usize), Malformed> {
     let [s0, s1, d0, d1, offset, ccval_coverage, _, _, type_x, n0, n1, n2] =
         *octets.first_chunk::<12>().ok_or(Malformed::Truncated)?;
@@ -222,7 +225,7 @@ fn read_header(octets: &[u8]) -> Result<(Header, usize), Malformed> {
     Ok((header, usize::from(offset) * 4))
 }
 
-/// Eight octets of which the lower 48 bits count.
+/// Reads eight bytes and returns their lower 48 bits.
 fn long(reader: &mut Reader<'_>) -> Result<u64, Malformed> {
     let octets = reader.array().ok_or(Malformed::Truncated)?;
     Ok(u64::from_be_bytes(octets) & LONG_MASK)

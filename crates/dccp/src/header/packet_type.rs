@@ -1,10 +1,10 @@
-//! The ten packet types (RFC 4340 §5.1, Table 1) and what each of them carries.
+//! The ten packet types (RFC 4340 §5.1, Table 1) and the fields that each of them carries.
 
-/// What a packet is for. Types 10 to 15 are reserved and not read (§5.1).
+/// Purpose of a packet. Types 10 to 15 are reserved; packets with them do not parse (§5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum PacketType {
-    /// Sent by the client to begin (§5.2).
+    /// First packet of a connection, from the client (§5.2).
     Request = 0,
     /// The server's answer to a Request (§5.3).
     Response = 1,
@@ -14,15 +14,15 @@ pub enum PacketType {
     Ack = 3,
     /// Data with an acknowledgement (§5.4).
     DataAck = 4,
-    /// The server asks the client to close (§5.5).
+    /// Request of the server that the client close (§5.5).
     CloseReq = 5,
-    /// Closes, answered with a Reset (§5.5).
+    /// Request to close the connection, answered with a Reset (§5.5).
     Close = 6,
-    /// Ends the connection, normally or not (§5.6).
+    /// End of the connection, normal or not (§5.6).
     Reset = 7,
-    /// Asks where the sequence numbers are (§5.7).
+    /// Request for the current sequence numbers (§5.7).
     Sync = 8,
-    /// Answers a Sync (§5.7).
+    /// Answer to a Sync (§5.7).
     SyncAck = 9,
 }
 
@@ -41,19 +41,19 @@ impl PacketType {
         Self::SyncAck,
     ];
 
-    /// The type of a number of the wire; `None` for the reserved ones.
+    /// Returns the type for a number on the wire; `None` for the reserved ones.
     #[must_use]
     pub const fn from_number(number: u8) -> Option<Self> {
         if number < 10 { Some(Self::ALL[number as usize]) } else { None }
     }
 
-    /// The number on the wire, 0 to 9.
+    /// Returns the number on the wire, 0 to 9.
     #[must_use]
     pub const fn number(self) -> u8 {
         self as u8
     }
 
-    /// The name without its prefix, as the RFC writes it.
+    /// Returns the name without its prefix, as the RFC writes it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -70,38 +70,40 @@ impl PacketType {
         }
     }
 
-    /// Whether an acknowledgement number follows the generic header: on all but Request and Data.
+    /// Returns true if an acknowledgement number follows the generic header: on all but Request and
+    /// Data.
     #[must_use]
     pub const fn has_acknowledgement(self) -> bool {
         !matches!(self, Self::Request | Self::Data)
     }
 
-    /// Whether a service code follows.
+    /// Returns true if a service code follows the generic header: on Request and Response.
     #[must_use]
     pub const fn has_service_code(self) -> bool {
         matches!(self, Self::Request | Self::Response)
     }
 
-    /// Whether the application data area belongs to the application. In the other types it is
-    /// padding or, in a Reset, text about the error (§5.1).
+    /// Returns true if the application data area belongs to the application. In the other types
+    /// that area is padding or, in a Reset, text about the error (§5.1).
     #[must_use]
     pub const fn carries_data(self) -> bool {
         matches!(self, Self::Request | Self::Response | Self::Data | Self::DataAck)
     }
 
-    /// Whether NDP Count takes the type for a data packet (§7.7): these carry data, or may.
+    /// Returns true if NDP Count treats the type as a data packet (§7.7): the types that carry
+    /// data, or may.
     #[must_use]
     pub const fn is_data_packet(self) -> bool {
         self.carries_data()
     }
 
-    /// Whether the type may have 24-bit sequence numbers, X = 0 (§5.1).
+    /// Returns true if the type may have 24-bit sequence numbers, X = 0 (§5.1).
     #[must_use]
     pub const fn may_be_short(self) -> bool {
         matches!(self, Self::Data | Self::Ack | Self::DataAck)
     }
 
-    /// Octets in front of the options.
+    /// Returns the length of the header before the options, in bytes.
     #[must_use]
     pub const fn fixed_len(self, is_extended: bool) -> usize {
         let (generic, acknowledgement) = if is_extended { (16, 8) } else { (12, 4) };

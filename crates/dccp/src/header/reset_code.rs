@@ -1,33 +1,34 @@
-//! Why a connection was reset (RFC 4340 §5.6, Table 2).
+//! Reasons for the reset of a connection (RFC 4340 §5.6, Table 2).
 
 use core::fmt;
 
-/// Reset Code. A code that is not known is kept, and means what [`ResetCode::Unspecified`] does.
+/// Reset Code. An unknown code keeps its number and has the meaning of [`ResetCode::Unspecified`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResetCode {
-    /// No reason given.
+    /// Reset without a reason.
     Unspecified,
-    /// The normal end, in answer to a Close.
+    /// Normal end, in answer to a Close.
     Closed,
-    /// The other end gave up, for instance after a timeout.
+    /// Connection that the other end gave up, for instance after a timeout.
     Aborted,
-    /// No such connection, or it is not of this kind.
+    /// Packet for a connection that does not exist, or a connection that does not take such
+    /// packets.
     NoConnection,
-    /// A packet that the state does not allow; Data 1 is its type.
+    /// Packet that the state does not allow; Data 1 is its type.
     PacketError,
-    /// An option with an impossible value; Data 1 is its type, Data 2 and 3 begin its value.
+    /// Option with an impossible value; Data 1 is its type, Data 2 and 3 begin its value.
     OptionError,
-    /// A Mandatory option could not be honored; data as for [`ResetCode::OptionError`].
+    /// Mandatory option that the receiver cannot honor; data as for [`ResetCode::OptionError`].
     MandatoryError,
-    /// Nobody listens at the port.
+    /// Request to a port without a listener.
     ConnectionRefused,
-    /// Nobody listens for the service code.
+    /// Request for a service code without a listener.
     BadServiceCode,
-    /// The server has too much to do.
+    /// Request to a server that is overloaded.
     TooBusy,
-    /// An Init Cookie came back changed, or not at all.
+    /// Init Cookie that came back changed, or not at all.
     BadInitCookie,
-    /// The congestion control was cheated.
+    /// Violation of congestion control by the other end.
     AggressionPenalty,
     /// A code of a congestion control (128 to 255) or a reserved one.
     Other(u8),
@@ -49,7 +50,7 @@ impl ResetCode {
         Self::AggressionPenalty,
     ];
 
-    /// The code of a number of the wire.
+    /// Returns the code for a number on the wire.
     #[must_use]
     pub const fn from_number(number: u8) -> Self {
         if (number as usize) < Self::NAMED.len() {
@@ -59,7 +60,7 @@ impl ResetCode {
         }
     }
 
-    /// The number on the wire.
+    /// Returns the number on the wire.
     #[must_use]
     pub const fn number(self) -> u8 {
         match self {
@@ -79,7 +80,7 @@ impl ResetCode {
         }
     }
 
-    /// The name as Table 2 writes it.
+    /// Returns the name as Table 2 writes it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -107,30 +108,30 @@ impl fmt::Display for ResetCode {
     }
 }
 
-/// What a Reset says: its code and Data 1 to 3.
+/// Content of a Reset: its code and Data 1 to 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reset {
-    /// Why.
+    /// Reason for the Reset.
     pub code: ResetCode,
-    /// What it is about, if the code has something to say; otherwise zeros.
+    /// Data 1 to 3: the subject of the code, if it has one; otherwise zeros.
     pub data: [u8; 3],
 }
 
 impl Reset {
-    /// A Reset whose code says everything.
+    /// Returns a Reset with this code and no data.
     #[must_use]
     pub const fn plain(code: ResetCode) -> Self {
         Self { code, data: [0; 3] }
     }
 
-    /// A Reset about an option: its type and the first two octets of its value (§5.6).
+    /// Returns a Reset about an option: its type and the first two bytes of its value (§5.6).
     #[must_use]
     pub fn about_option(code: ResetCode, number: u8, value: &[u8]) -> Self {
         let octet = |index: usize| value.get(index).copied().unwrap_or(0);
         Self { code, data: [number, octet(0), octet(1)] }
     }
 
-    /// A Reset about a packet that the state does not allow (§5.6, code 4).
+    /// Returns a Reset about a packet that the state does not allow (§5.6, code 4).
     #[must_use]
     pub const fn about_packet(packet_type: super::PacketType) -> Self {
         Self { code: ResetCode::PacketError, data: [packet_type.number(), 0, 0] }

@@ -1,4 +1,4 @@
-//! Service codes: what a connection is for (RFC 4340 §8.1.2, RFC 5595).
+//! Service codes: names of the services that connections are for (RFC 4340 §8.1.2, RFC 5595).
 
 use core::fmt;
 use core::str::FromStr;
@@ -8,18 +8,18 @@ use core::str::FromStr;
 pub struct ServiceCode(u32);
 
 impl ServiceCode {
-    /// Means that no service is named.
+    /// Code of a connection that names no service.
     pub const NONE: Self = Self(0);
-    /// May not be used: a Request with it is always refused.
+    /// Code that may not be used: a server always refuses a Request with it.
     pub const INVALID: Self = Self(u32::MAX);
 
-    /// The code with this value.
+    /// Returns the code with this value.
     #[must_use]
     pub const fn new(value: u32) -> Self {
         Self(value)
     }
 
-    /// The code as a number.
+    /// Returns the code as a number.
     #[must_use]
     pub const fn value(self) -> u32 {
         self.0
@@ -30,7 +30,7 @@ impl ServiceCode {
     }
 }
 
-/// `SC:` and four characters where the code is text, otherwise `SC=` and a decimal number.
+/// Text form: `SC:` and four characters if the code is text, otherwise `SC=` and a decimal number.
 impl fmt::Display for ServiceCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let octets = self.0.to_be_bytes();

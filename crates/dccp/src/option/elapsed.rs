@@ -1,24 +1,25 @@
-//! Times inside of options: units of 10 µs in two or four octets (RFC 4340 §13.2, §13.3).
+//! Times inside of options: units of 10 µs in two or four bytes (RFC 4340 §13.2, §13.3).
 
 /// Nanoseconds of one unit.
 const UNIT_NS: u64 = 10_000;
-/// Means this long or longer.
+/// Largest time of an option, in units of 10 µs: this long or longer.
 pub const ELAPSED_MAX_10US: u32 = u32::MAX;
 
-/// A time as an option tells it, rounded down: elapsed time must not be exaggerated (§13.2).
+/// Returns a time in units of an option, rounded down: elapsed time must not be exaggerated
+/// (§13.2).
 #[must_use]
 pub const fn elapsed_10us(elapsed_ns: u64) -> u32 {
     let units = elapsed_ns / UNIT_NS;
     if units > ELAPSED_MAX_10US as u64 { ELAPSED_MAX_10US } else { units as u32 }
 }
 
-/// What an option's time is in nanoseconds.
+/// Returns the time of an option in nanoseconds.
 #[must_use]
 pub const fn elapsed_ns(elapsed_10us: u32) -> u64 {
     elapsed_10us as u64 * UNIT_NS
 }
 
-/// Two or four octets, or none for 0.
+/// Reads a time of two or four bytes, or of none for 0.
 pub(super) fn read(value: &[u8]) -> Option<u32> {
     match *value {
         [] => Some(0),

@@ -1,8 +1,8 @@
-//! Options: an iterator in, a writer out (RFC 4340 §5.8 and, for CCID 3, RFC 4342 §8).
+//! Options: an iterator to read them, a writer (RFC 4340 §5.8 and, for CCID 3, RFC 4342 §8).
 //!
-//! [`Options`] follows the rules that hold for every option: a length that cannot be ends the list,
-//! and an option that is known but has a wrong length is given out as [`DccpOption::Unknown`] would
-//! be, so that only Mandatory can make something of it. What an option means is up to its owner.
+//! [`Options`] follows the rules that hold for every option. An impossible length ends the list. A
+//! known option with a wrong length is returned as [`DccpOption::Unknown`]; it has no effect unless
+//! it is Mandatory. The module that uses an option interprets its value.
 
 mod elapsed;
 mod write;
@@ -16,19 +16,19 @@ pub use write::OptionWriter;
 
 /// Option types (§5.8, Table 3).
 pub mod number {
-    /// One octet of nothing.
+    /// One byte of padding.
     pub const PADDING: u8 = 0;
-    /// The next option must be understood.
+    /// Mark of the next option: the receiver must understand it.
     pub const MANDATORY: u8 = 1;
-    /// The receiver is slow.
+    /// Announcement that the receiver is slow.
     pub const SLOW_RECEIVER: u8 = 2;
-    /// Asks for a value of a feature that the sender has.
+    /// Request for a value of a feature that the sender of the option has.
     pub const CHANGE_L: u8 = 32;
-    /// Answers Change R.
+    /// Answer to Change R.
     pub const CONFIRM_L: u8 = 33;
-    /// Asks for a value of a feature that the receiver has.
+    /// Request for a value of a feature that the receiver of the option has.
     pub const CHANGE_R: u8 = 34;
-    /// Answers Change L.
+    /// Answer to Change L.
     pub const CONFIRM_R: u8 = 35;
     /// State that a server keeps at its client.
     pub const INIT_COOKIE: u8 = 36;
@@ -38,43 +38,45 @@ pub mod number {
     pub const ACK_VECTOR_0: u8 = 38;
     /// Ack Vector whose nonces add up to 1.
     pub const ACK_VECTOR_1: u8 = 39;
-    /// Data that was received and not delivered.
+    /// Packets whose data the receiver got and did not deliver.
     pub const DATA_DROPPED: u8 = 40;
-    /// A time of the sender.
+    /// Time of the sender.
     pub const TIMESTAMP: u8 = 41;
-    /// A Timestamp given back.
+    /// Timestamp that the receiver returns.
     pub const TIMESTAMP_ECHO: u8 = 42;
-    /// How long ago the acknowledged packet came.
+    /// Time since the acknowledged packet came.
     pub const ELAPSED_TIME: u8 = 43;
     /// A strong checksum of the data.
     pub const DATA_CHECKSUM: u8 = 44;
-    /// First option from the sender of data to its receiver that is a congestion control's.
+    /// Least number of the options of a congestion control that go from the sender of data to its
+    /// receiver.
     pub const CCID_FROM_SENDER: u8 = 128;
-    /// First option from the receiver of data to its sender that is a congestion control's.
+    /// Least number of the options of a congestion control that go from the receiver of data to its
+    /// sender.
     pub const CCID_FROM_RECEIVER: u8 = 192;
-    /// CCID 3: the inverse of the loss event rate (RFC 4342 §8.5).
+    /// Inverse of the loss event rate, for CCID 3 (RFC 4342 §8.5).
     pub const LOSS_EVENT_RATE: u8 = 192;
-    /// CCID 3: the loss intervals (RFC 4342 §8.6).
+    /// Loss intervals, for CCID 3 (RFC 4342 §8.6).
     pub const LOSS_INTERVALS: u8 = 193;
-    /// CCID 3: the rate at which data came in (RFC 4342 §8.3).
+    /// Rate at which data came in, for CCID 3 (RFC 4342 §8.3).
     pub const RECEIVE_RATE: u8 = 194;
 }
 
-/// Which of the four options of feature negotiation (§6.1).
+/// One of the four options of feature negotiation (§6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeatureOption {
-    /// From the end that has the feature.
+    /// Change from the end that has the feature.
     ChangeL,
-    /// From the end that has the feature.
+    /// Confirm from the end that has the feature.
     ConfirmL,
-    /// From the end that has not.
+    /// Change from the end that does not have the feature.
     ChangeR,
-    /// From the end that has not.
+    /// Confirm from the end that does not have the feature.
     ConfirmR,
 }
 
 impl FeatureOption {
-    /// The option's number.
+    /// Returns the option's number.
     #[must_use]
     pub const fn number(self) -> u8 {
         match self {
@@ -85,7 +87,7 @@ impl FeatureOption {
         }
     }
 
-    /// Whether it asks, and does not answer.
+    /// Returns true if the option requests a value, rather than answers a request.
     #[must_use]
     pub const fn is_change(self) -> bool {
         matches!(self, Self::ChangeL | Self::ChangeR)
@@ -95,13 +97,13 @@ impl FeatureOption {
 /// One option. Numbers are in host order, times in units of 10 µs as on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DccpOption<'a> {
-    /// §5.8.1.
+    /// Padding (§5.8.1).
     Padding,
-    /// §5.8.2.
+    /// Mandatory (§5.8.2).
     Mandatory,
-    /// §11.6.
+    /// Slow Receiver (§11.6).
     SlowReceiver,
-    /// §6.1, §6.2.
+    /// Change or Confirm (§6.1, §6.2).
     Feature {
         /// Change or Confirm, L or R.
         kind: FeatureOption,
@@ -110,37 +112,37 @@ pub enum DccpOption<'a> {
         /// One value, a value and a list, a list, or nothing.
         value: &'a [u8],
     },
-    /// §8.1.4.
+    /// Init Cookie (§8.1.4).
     InitCookie(&'a [u8]),
-    /// §7.7.
+    /// NDP Count (§7.7).
     NdpCount(u64),
-    /// §11.4.
+    /// Ack Vector (§11.4).
     AckVector {
-        /// The parity of the nonces of what it reports as received.
+        /// Parity of the nonces of the packets that it reports as received.
         nonce: bool,
-        /// A state and a run length in each octet.
+        /// Runs of packets: a state and a run length in each byte.
         runs: &'a [u8],
     },
-    /// §11.7.
+    /// Data Dropped (§11.7).
     DataDropped(&'a [u8]),
-    /// §13.1.
+    /// Timestamp (§13.1).
     Timestamp(u32),
-    /// §13.3.
+    /// Timestamp Echo (§13.3).
     TimestampEcho {
         /// The Timestamp's value.
         echo: u32,
-        /// Time since it came; 0 when the option does not say.
+        /// Time since the Timestamp came; 0 when the option does not include it.
         elapsed_10us: u32,
     },
-    /// §13.2.
+    /// Elapsed Time (§13.2).
     ElapsedTime(u32),
-    /// §9.3: CRC-32C of the application data area.
+    /// Data Checksum (§9.3): CRC-32C of the application data area.
     DataChecksum(u32),
-    /// Any other, or one of the above with a length that it cannot have.
+    /// Any other option, or one of the above with an impossible length.
     Unknown {
         /// The option's number.
         number: u8,
-        /// What follows number and length.
+        /// Bytes after number and length.
         value: &'a [u8],
     },
 }
@@ -171,8 +173,8 @@ impl<'a> DccpOption<'a> {
         }
     }
 
-    /// Whether the option must be ignored on a Data packet (§5.8, Table 3, column "DCCP-Data"), and
-    /// for the options of a congestion control, those of CCID 3 (RFC 4342 §8).
+    /// Returns true if a Data packet's receiver must ignore the option (§5.8, Table 3, column
+    /// "DCCP-Data"). The options of a congestion control follow CCID 3 (RFC 4342 §8).
     #[must_use]
     pub const fn is_ignored_on_data(&self) -> bool {
         match self {
@@ -192,14 +194,14 @@ impl<'a> DccpOption<'a> {
         }
     }
 
-    /// Whether the option says something about the packet that is acknowledged, and so nothing on a
-    /// packet that acknowledges none.
+    /// Returns true if the option describes the packet that is acknowledged. Such an option has no
+    /// meaning on a packet without an acknowledgement number.
     #[must_use]
     pub const fn needs_acknowledgement(&self) -> bool {
         matches!(self, Self::AckVector { .. } | Self::DataDropped(_) | Self::ElapsedTime(_))
     }
 
-    /// Whether the option counts on a packet of this type; the others are passed over.
+    /// Returns true if the option counts on a packet of this type; receivers skip the others.
     #[must_use]
     pub const fn is_for(&self, packet_type: PacketType) -> bool {
         match packet_type {
@@ -211,7 +213,7 @@ impl<'a> DccpOption<'a> {
         }
     }
 
-    /// The option's number and the octets behind number and length, as a Reset repeats them.
+    /// Returns the option's number, which a Reset about the option repeats.
     #[must_use]
     pub const fn number(&self) -> u8 {
         match self {
@@ -241,7 +243,7 @@ fn feature(number: u8, value: &[u8]) -> Option<DccpOption<'_>> {
         number::CHANGE_R => FeatureOption::ChangeR,
         _ => FeatureOption::ConfirmR,
     };
-    // A Change asks for something: it has at least one value (§6.1).
+    // A Change requests a value, so it has at least one (§6.1).
     (!kind.is_change() || !value.is_empty()).then_some(DccpOption::Feature { kind, feature, value })
 }
 
@@ -254,26 +256,26 @@ fn word(value: &[u8]) -> Option<u32> {
     value.try_into().ok().map(u32::from_be_bytes)
 }
 
-/// An option as it stands in a packet.
+/// An option as it is in a packet, with its interpretation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawOption<'a> {
     /// The option's number.
     pub number: u8,
-    /// What follows number and length.
+    /// Bytes after number and length.
     pub value: &'a [u8],
-    /// What the two mean.
+    /// Interpretation of number and value.
     pub option: DccpOption<'a>,
 }
 
-/// The options of a packet in order, padding included. Ends at the first length that cannot be
-/// (§5.8).
+/// Iterator over the options of a packet in order, padding included. It ends at the first
+/// impossible length (§5.8).
 #[derive(Clone, Debug)]
 pub struct Options<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Options<'a> {
-    /// The options in an option area.
+    /// Returns an iterator over the options in an option area.
     #[must_use]
     pub const fn new(area: &'a [u8]) -> Self {
         Self { rest: area }

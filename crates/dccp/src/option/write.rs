@@ -1,8 +1,8 @@
-//! Writing options. An option that does not fit is not written, and the caller is told.
+//! Writer of options. When an option does not fit, the writer leaves it out and returns false.
 
 use super::{DccpOption, FeatureOption, number};
 
-/// Appends options to an area of fixed size.
+/// Writer that appends options to an area of fixed size.
 #[derive(Debug)]
 pub struct OptionWriter<'b> {
     area: &'b mut [u8],
@@ -10,45 +10,45 @@ pub struct OptionWriter<'b> {
 }
 
 impl<'b> OptionWriter<'b> {
-    /// A writer at the start of `area`.
+    /// Returns a writer at the start of `area`.
     #[must_use]
     pub const fn new(area: &'b mut [u8]) -> Self {
         Self { area, len: 0 }
     }
 
-    /// Octets written so far.
+    /// Returns the bytes written so far.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// True when there is no option yet.
+    /// Returns true if there is no option yet.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Octets that still fit.
+    /// Returns how many more bytes fit.
     #[must_use]
     pub const fn room(&self) -> usize {
         self.area.len() - self.len
     }
 
-    /// The options so far.
+    /// Returns the options written so far.
     #[must_use]
     pub fn written(&self) -> &[u8] {
         &self.area[..self.len]
     }
 
-    /// Forgets what was written behind the first `len` octets.
+    /// Removes everything after the first `len` bytes.
     pub const fn truncate(&mut self, len: usize) {
         if len < self.len {
             self.len = len;
         }
     }
 
-    /// Appends an option whose value is the pieces one after the other. False, with nothing
-    /// written, when it does not fit or is longer than 255 octets.
+    /// Appends an option whose value is the concatenation of the pieces. Returns false and writes
+    /// nothing when the option does not fit or is longer than 255 bytes.
     pub fn pieces(&mut self, number: u8, pieces: &[&[u8]]) -> bool {
         let len = 2 + pieces.iter().map(|piece| piece.len()).sum::<usize>();
         let Ok(len_octet) = u8::try_from(len) else { return false };
@@ -66,7 +66,7 @@ impl<'b> OptionWriter<'b> {
         true
     }
 
-    /// Appends an option. False, with nothing written, when it does not fit.
+    /// Appends an option. Returns false and writes nothing when it does not fit.
     pub fn put(&mut self, option: DccpOption<'_>) -> bool {
         match option {
             DccpOption::Padding | DccpOption::Mandatory | DccpOption::SlowReceiver => {
@@ -99,7 +99,7 @@ impl<'b> OptionWriter<'b> {
         }
     }
 
-    /// Appends an option of feature negotiation whose value is the pieces one after the other.
+    /// Appends an option of feature negotiation whose value is the concatenation of the pieces.
     pub fn feature(&mut self, kind: FeatureOption, feature: u8, pieces: &[&[u8]]) -> bool {
         let mut all: [&[u8]; 4] = [&[]; 4];
         let feature = [feature];
@@ -119,7 +119,7 @@ impl<'b> OptionWriter<'b> {
     }
 }
 
-/// A time and how many of its octets can be left away: two where two suffice (§13.2).
+/// Returns the bytes of a time and how many of them to leave out: two if two suffice (§13.2).
 const fn shortest(elapsed_10us: u32) -> ([u8; 4], usize) {
     (elapsed_10us.to_be_bytes(), if elapsed_10us <= u16::MAX as u32 { 2 } else { 0 })
 }

@@ -1,4 +1,4 @@
-//! Reading the captures in `tests/captures`.
+//! Reader of the captures in `tests/captures`.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -27,24 +27,24 @@ pub(crate) const CAPTURES: [&str; 14] = [
 /// A DCCP packet of a capture.
 #[derive(Clone, Debug)]
 pub(crate) struct Captured {
-    /// When it was captured: nanoseconds since 1970.
+    /// Time of the capture, in nanoseconds since 1970.
     pub(crate) time_ns: u64,
-    /// Who sent it.
+    /// Address of the sender.
     pub(crate) source: IpAddr,
-    /// Whom it is for.
+    /// Address of the receiver.
     pub(crate) destination: IpAddr,
-    /// From the DCCP header on.
+    /// Bytes of the packet, from the DCCP header on.
     pub(crate) octets: Vec<u8>,
 }
 
 impl Captured {
-    /// The addresses that its checksum covers.
+    /// Returns the addresses that the packet's checksum covers.
     pub(crate) fn integrity(&self) -> Integrity {
         Integrity::Addresses { source: self.source, destination: self.destination }
     }
 }
 
-/// The DCCP packets of a capture in order.
+/// Returns the DCCP packets of a capture in order.
 pub(crate) fn packets(name: &str) -> Vec<Captured> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/captures/{name}.pcap"));
     let file = std::fs::read(path).unwrap();

@@ -1,5 +1,5 @@
 //! Acknowledgements and congestion control through a connection (RFC 4340 §11, RFC 4341, RFC 4342),
-//! and path MTU (§14). Most of these cases are tests of the parts, beside their code.
+//! and path MTU (§14). Most of these cases are unit tests, next to the code.
 
 use dccp::ccid::SenderFigures;
 use dccp::connection::{Config, Ecn, SendError, State};
@@ -30,7 +30,7 @@ fn ack_01_acknowledgements_carry_a_vector() {
     }
 }
 
-/// RFC 4340 §11.4.2: what T knows that D knows is not told again.
+/// RFC 4340 §11.4.2: D does not report packets again whose report T has acknowledged.
 #[test]
 fn ack_03_an_acknowledged_acknowledgement_shortens_the_vector() {
     for mut world in open_worlds() {
@@ -46,7 +46,7 @@ fn ack_03_an_acknowledged_acknowledgement_shortens_the_vector() {
     }
 }
 
-/// RFC 4340 §11.4: what was never sent cannot have arrived.
+/// RFC 4340 §11.4: packets that were never sent cannot have arrived.
 #[test]
 fn ack_04_a_vector_that_reaches_before_the_first_packet_is_cut() {
     for mut world in open_worlds() {
@@ -79,7 +79,7 @@ fn ack_05_the_ack_ratio_is_kept() {
     }
 }
 
-/// RFC 4341 §5: the first window, and no more until an acknowledgement.
+/// RFC 4341 §5: D sends the initial window, and no more until an acknowledgement.
 #[test]
 fn ack_07_three_packets_at_first() {
     for mut world in open_worlds() {
@@ -95,7 +95,7 @@ fn ack_07_three_packets_at_first() {
     }
 }
 
-/// RFC 4341 §5: a timeout, and one packet after it.
+/// RFC 4341 §5: a timeout frees the window, and D sends one packet after it.
 #[test]
 fn ack_09_a_timeout_frees_the_window() {
     for mut world in open_worlds() {
@@ -111,7 +111,7 @@ fn ack_09_a_timeout_frees_the_window() {
     }
 }
 
-/// RFC 4341 §6.2: data that goes one way acknowledges once in a window.
+/// RFC 4341 §6.2: data that goes one way carries one acknowledgement per window.
 #[test]
 fn ack_11_data_acknowledges_acknowledgements() {
     for mut world in open_worlds() {
@@ -128,7 +128,7 @@ fn ack_11_data_acknowledges_acknowledgements() {
     }
 }
 
-/// RFC 4340 §11.7.2: nobody listens at T any more.
+/// RFC 4340 §11.7.2: no application reads data at T any more.
 #[test]
 fn ack_12_data_is_not_sent_to_an_application_that_is_gone() {
     for mut world in open_worlds() {
@@ -143,7 +143,7 @@ fn ack_12_data_is_not_sent_to_an_application_that_is_gone() {
     }
 }
 
-/// RFC 4340 §11.7: what D drops it reports, by reason.
+/// RFC 4340 §11.7: D reports the data that it drops, with the reason.
 #[test]
 fn ack_12_dropped_data_is_reported_until_acknowledged() {
     let small = Config { receive_queue_len: 1, ..config_2() };
@@ -169,7 +169,7 @@ fn ack_12_dropped_data_is_reported_until_acknowledged() {
     assert_eq!(told.option(number::DATA_DROPPED), Some(vec![0x90]));
 }
 
-/// RFC 3168, RFC 4341 §5: a mark is reported at once and in state 1.
+/// RFC 3168, RFC 4341 §5: D reports a mark at once and in state 1.
 #[test]
 fn ack_14_a_marked_packet_is_reported() {
     for mut world in open_worlds() {
@@ -194,13 +194,13 @@ fn ack_15_no_data_before_ack_vectors_are_confirmed() {
     assert_eq!(world.take().iter().filter(|out| out.data == b"waits").count(), 1);
 }
 
-/// RFC 4340 §6.4, §10: a CCID that has changed stays for a minute.
+/// RFC 4340 §6.4, §10: a CCID stays for a minute after a change.
 #[test]
 fn feat_22_a_ccid_changes_in_open_but_not_twice_in_a_minute() {
     let config = Config { rx_ccids: vec![2, 3], tx_ccids: vec![2], ..config_2() };
     let mut world = World::open_server(config);
     let ccid = |world: &World| world.d.features().value(Feature::remote(feature::CCID));
-    // T can do one after the other.
+    // T uses one CCID after the other.
     for (wait_ns, wanted, agreed) in [(0, 3, 3), (30 * SECOND, 2, 3), (31 * SECOND, 2, 2)] {
         world.pass(wait_ns);
         world.send(PacketType::Ack, &[32, 4, 1, wanted], &[]);
@@ -210,7 +210,7 @@ fn feat_22_a_ccid_changes_in_open_but_not_twice_in_a_minute() {
     }
 }
 
-/// RFC 4340 §6.6.9: Mandatory, and D cannot.
+/// RFC 4340 §6.6.9: D resets for a Mandatory CCID that it does not have.
 #[test]
 fn feat_03_a_mandatory_ccid_that_nobody_has_resets() {
     for mut world in open_worlds() {
@@ -236,7 +236,7 @@ fn open_ccid_3() -> World {
     world
 }
 
-/// RFC 4342 §6: what a feedback packet has.
+/// RFC 4342 §6: a feedback packet has Elapsed Time, Receive Rate and Loss Intervals.
 #[test]
 fn tfrc_01_feedback_through_a_connection() {
     let mut world = open_ccid_3();
@@ -274,7 +274,7 @@ fn tfrc_17_feedback_options_on_data_are_ignored() {
     assert_eq!((p, x_recv), (0.1, 256.0));
 }
 
-/// RFC 4340 §14.1: believed if the quoted packet was sent lately.
+/// RFC 4340 §14.1: D believes the message if the quoted packet was sent lately.
 #[test]
 fn pmtu_01_a_packet_too_big_lowers_the_maximum() {
     for mut world in open_worlds() {
@@ -296,7 +296,7 @@ fn pmtu_01_a_packet_too_big_lowers_the_maximum() {
     }
 }
 
-/// RFC 4340 §14.1: without a number nobody knows whether it is ours.
+/// RFC 4340 §14.1: without a sequence number D cannot check that it sent the quoted packet.
 #[test]
 fn pmtu_02_eight_quoted_octets_are_not_believed() {
     for mut world in open_worlds() {
@@ -309,7 +309,7 @@ fn pmtu_02_eight_quoted_octets_are_not_believed() {
     }
 }
 
-/// RFC 4340 §14.2: T's padded Sync is answered, its padding not delivered.
+/// RFC 4340 §14.2: D answers T's padded Sync, and does not deliver its padding.
 #[test]
 fn pmtu_03_a_padded_sync_is_answered() {
     for mut world in open_worlds() {

@@ -7,14 +7,14 @@ use dccp::option::number;
 
 use crate::conformance::world::{World, config_2, open_worlds, packet, t_to_d};
 
-/// A data packet of T whose checksum covers only part.
+/// Returns a data packet of T whose checksum has this coverage.
 fn covering(world: &World, coverage: u8, data: &[u8]) -> Vec<u8> {
     let mut header = world.header(PacketType::DataAck, world.t_gss + 1, world.t_gsr);
     header.coverage = coverage;
     packet(header, &[], data)
 }
 
-/// §9: dropped in silence.
+/// §9: D drops the packet without an answer.
 #[test]
 fn csum_01_a_wrong_checksum_is_dropped() {
     for mut world in open_worlds() {
@@ -27,7 +27,7 @@ fn csum_01_a_wrong_checksum_is_dropped() {
     }
 }
 
-/// §9: the last octet of an odd length counts as the upper half of a word.
+/// §9: the last byte of an odd length counts as the upper half of a word.
 #[test]
 fn csum_02_odd_lengths() {
     for mut world in open_worlds() {
@@ -40,7 +40,7 @@ fn csum_02_odd_lengths() {
     }
 }
 
-/// §9.1: IPv6 has a pseudo-header of its own, and its addresses count.
+/// §9.1: IPv6 has a pseudo-header of its own, with its addresses.
 #[test]
 fn csum_03_ipv6() {
     let integrity = |last: u16| Integrity::Addresses {
@@ -55,7 +55,8 @@ fn csum_03_ipv6() {
     assert_eq!(Packet::parse(&buffer[..len], t_to_d()), Err(Malformed::Checksum));
 }
 
-/// §9.2: what is not covered may change on the way, if the receiver takes that.
+/// §9.2: data outside of the coverage may change on the way, if the receiver accepts partial
+/// coverage.
 #[test]
 fn csum_04_changed_data_outside_of_the_coverage_is_delivered() {
     let mut world = World::open_server(Config { minimum_coverage: 1, ..config_2() });
@@ -65,7 +66,7 @@ fn csum_04_changed_data_outside_of_the_coverage_is_delivered() {
     assert_eq!(world.received(), [b"dat`"]);
 }
 
-/// §9.2: a coverage of more data than there is.
+/// §9.2: D drops a packet whose coverage exceeds its data.
 #[test]
 fn csum_05_a_coverage_past_the_end_is_dropped() {
     for mut world in open_worlds() {
@@ -77,7 +78,7 @@ fn csum_05_a_coverage_past_the_end_is_dropped() {
     }
 }
 
-/// §9.2.1: the header counts, the data does not.
+/// §9.2.1: the header of the packet counts, its data does not.
 #[test]
 fn csum_06_without_partial_coverage_data_is_refused_and_reported() {
     for mut world in open_worlds() {
@@ -91,7 +92,7 @@ fn csum_06_without_partial_coverage_data_is_refused_and_reported() {
     }
 }
 
-/// §9.2.1: at least as much as was agreed on.
+/// §9.2.1: D accepts the agreed coverage and more.
 #[test]
 fn csum_07_a_minimum_of_4_takes_4_and_all_but_not_3() {
     let mut world = World::open_server(Config { minimum_coverage: 4, ..config_2() });
@@ -103,7 +104,7 @@ fn csum_07_a_minimum_of_4_takes_4_and_all_but_not_3() {
     }
 }
 
-/// §9.2.1: the sender covers what the receiver wants.
+/// §9.2.1: the sender covers at least as much as the receiver wants.
 #[test]
 fn csum_08_the_agreed_minimum_bounds_what_is_sent() {
     let config = Config { send_coverage: 2, ..config_2() };
@@ -119,7 +120,7 @@ fn csum_08_the_agreed_minimum_bounds_what_is_sent() {
     assert_eq!([0, 1, 2, 5, 15].map(sent_with), [0, 2, 2, 5, 0]);
 }
 
-/// §9.3: right, wrong, and with a length that it cannot have.
+/// §9.3: D checks a right option, a wrong one, and ignores one with an impossible length.
 #[test]
 fn csum_09_data_checksums_are_checked() {
     for mut world in open_worlds() {
@@ -136,13 +137,13 @@ fn csum_09_data_checksums_are_checked() {
     }
 }
 
-/// §9.3.1: D can check, so it says so.
+/// §9.3.1: D can check Data Checksums, so it confirms the feature.
 #[test]
 fn csum_10_checking_of_data_checksums_can_be_asked_for() {
     let mut world = World::open_server(config_2());
     world.send(PacketType::Ack, &[1, 34, 4, 9, 1], &[]);
     assert_eq!(world.take_one().option(33), Some(vec![9, 1, 1, 0]));
-    // And D sends them when T checks.
+    // D sends Data Checksums when T checks them.
     let config = Config { asks_for_data_checksum: true, ..config_2() };
     let mut world = World::open_client(config);
     world.d.send(b"data", 0).unwrap();
@@ -154,8 +155,8 @@ fn csum_10_checking_of_data_checksums_can_be_asked_for() {
     assert_eq!(world.take_one().reset().0, ResetCode::MandatoryError);
 }
 
-/// RFC 6773 §3.1: inside of UDP the field is not used. (That UDP's own checksum must not be 0 is the
-/// carrier's business.)
+/// RFC 6773 §3.1: inside of UDP the field is not used. (The carrier ensures that UDP's own checksum
+/// is not 0.)
 #[test]
 fn csum_11_inside_of_udp_the_checksum_field_does_not_matter() {
     let mut buffer = [0; 64];

@@ -1,11 +1,11 @@
-//! How a connection ends (RFC 4340 §8.3).
+//! End of connections (RFC 4340 §8.3).
 
 use dccp::connection::{Config, Event, SendError, State};
 use dccp::header::{PacketType, Reset, ResetCode};
 
 use crate::conformance::world::{RTT, SECOND, World, config_2, open_worlds};
 
-/// §8.3: the end that sends the Close keeps the numbers.
+/// §8.3: the end that sends the Close keeps the numbers in TIMEWAIT.
 #[test]
 fn cls_01_a_client_closes_and_waits() {
     let mut world = World::open_client(config_2());
@@ -34,7 +34,7 @@ fn cls_02_a_server_asks_its_client_to_close() {
     assert_eq!(world.take_one().reset().0, ResetCode::Closed);
     assert_eq!(world.d.state(), State::Closed);
     assert_eq!(world.d.poll_event(), Some(Event::Closed));
-    // And D as the client.
+    // D as the client answers a CloseReq with a Close.
     let mut world = World::open_client(config_2());
     world.send(PacketType::CloseReq, &[], &[]);
     assert_eq!(world.take_types(), [PacketType::Close]);
@@ -45,7 +45,7 @@ fn cls_02_a_server_asks_its_client_to_close() {
     assert_eq!(world.d.state(), State::TimeWait);
 }
 
-/// §8.3.
+/// §8.3: a server that holds TIMEWAIT sends Close instead of CloseReq.
 #[test]
 fn cls_03_a_server_that_holds_time_wait_sends_close() {
     let config = Config { server_holds_time_wait: true, ..config_2() };
@@ -56,7 +56,7 @@ fn cls_03_a_server_that_holds_time_wait_sends_close() {
     assert_eq!(world.d.state(), State::TimeWait);
 }
 
-/// §8.3: from two round trips on, doubling to 64 seconds.
+/// §8.3: repetitions begin after two round trips and double to 64 seconds.
 #[test]
 fn cls_04_close_is_repeated() {
     for mut world in open_worlds() {
@@ -80,7 +80,7 @@ fn cls_04_close_is_repeated() {
     }
 }
 
-/// §8.5 step 7: a server never gets one.
+/// §8.5 step 7: a client may not send a CloseReq.
 #[test]
 fn cls_05_a_close_req_to_a_server_draws_a_sync() {
     let mut world = World::open_server(config_2());
@@ -91,23 +91,23 @@ fn cls_05_a_close_req_to_a_server_draws_a_sync() {
     assert_eq!(world.d.state(), State::Open);
 }
 
-/// §8.3: both close at once.
+/// §8.3: both ends close at once.
 #[test]
 fn cls_06_crossing_closes_end() {
     for mut world in open_worlds() {
         world.d.close(world.now_ns);
         world.take();
-        // T's Close was sent before it saw D's.
+        // T sent its Close before it received D's.
         world.send(PacketType::Close, &[], &[]);
         assert_eq!(world.take_one().reset().0, ResetCode::Closed);
         assert_eq!(world.d.state(), State::Closed);
-        // T's Reset finds nobody, and is not answered.
+        // T's Reset finds no connection, and draws no answer.
         world.send(PacketType::Reset, &[], &[]);
         world.assert_quiet();
     }
 }
 
-/// §8.5 step 9.
+/// §8.5 step 9: D reports a Reset to the application and does not answer it.
 #[test]
 fn cls_07_a_reset_is_told_and_not_answered() {
     for mut world in open_worlds() {
@@ -129,12 +129,13 @@ fn cls_08_data_while_closing_is_taken() {
         world.send(PacketType::DataAck, &[], b"later");
         world.assert_quiet();
         assert_eq!(world.received(), [&b"late"[..], b"later"]);
-        // No acknowledgement is owed any more, and no timer waits for one.
+        // No acknowledgement is due any more, and no timer waits for one.
         assert!(world.d.poll_timeout().unwrap() > world.now_ns);
     }
 }
 
-/// What waits is sent before the Close, and [`dccp::connection::Connection::abort`] discards it.
+/// Data in the queue leaves before the Close, and [`dccp::connection::Connection::abort`] discards
+/// it.
 #[test]
 fn cls_09_queued_data_leaves_before_the_close() {
     for mut world in open_worlds() {
@@ -144,7 +145,7 @@ fn cls_09_queued_data_leaves_before_the_close() {
         world.d.close(world.now_ns);
         assert_eq!(world.d.send(b"x", 0), Err(SendError::Closed));
         assert_eq!(world.d.state(), State::Open);
-        // Three or four packets fit into the first window; T acknowledges what it gets.
+        // Three or four packets fit into the first window; T acknowledges the packets that it gets.
         let mut sent = Vec::new();
         for _ in 0..5 {
             for out in world.take() {

@@ -1,5 +1,5 @@
-//! What an endpoint does with packets that belong to no connection, and how it makes connections of
-//! them (RFC 4340 §8.1.3, §8.1.4, §8.3.1, §8.5 steps 2 and 3; RFC 6773).
+//! Packets that belong to no connection, and connections that an endpoint makes from them (RFC 4340
+//! §8.1.3, §8.1.4, §8.3.1, §8.5 steps 2 and 3; RFC 6773).
 
 use dccp::connection::{Config, Ecn, Event, State};
 use dccp::endpoint::{Carrier, Endpoint, Key, Limits, Listener, Secret};
@@ -10,13 +10,13 @@ use crate::conformance::world::{MS, Out, SECOND, config_2};
 
 const SERVICE: ServiceCode = ServiceCode::new(7);
 
-/// The device with a listener at port 5001, and T, which writes packets by hand.
+/// The device D with a listener at port 5001, and T, which writes packets by hand.
 struct Door {
     d: Endpoint,
     now_ns: u64,
 }
 
-/// T at this address and port, as D sees it.
+/// Returns the key of T at this address and port, as D sees it.
 fn key(host: u32, port: u16) -> Key {
     Key {
         local: [10, 0, 0, 2].into(),
@@ -81,7 +81,7 @@ fn acknowledging(packet_type: PacketType, sequence: u64, number: u64) -> Header 
     Header { acknowledgement: Some(number), ..Header::new(packet_type, sequence) }
 }
 
-/// §8.1.2 to §8.1.5 through a listener.
+/// §8.1.2 to §8.1.5: a listener makes a connection for a Request.
 #[test]
 fn con_01_a_listener_makes_a_connection() {
     let mut door = Door::plain();
@@ -94,7 +94,7 @@ fn con_01_a_listener_makes_a_connection() {
     assert_eq!(door.events(), expected.map(|event| (key(1, 40_000), event)));
 }
 
-/// §8.1.3, §8.3.1.
+/// §8.1.3, §8.3.1: D refuses a Request to a port without a listener.
 #[test]
 fn con_02_a_closed_port_refuses() {
     let mut door = Door::plain();
@@ -106,7 +106,7 @@ fn con_02_a_closed_port_refuses() {
     assert_eq!(door.d.connections_count(), 0);
 }
 
-/// §8.1.2.
+/// §8.1.2: D refuses a service code that its listener does not have.
 #[test]
 fn con_03_another_service_is_refused() {
     for code in [8, u32::MAX, 0] {
@@ -117,7 +117,7 @@ fn con_03_another_service_is_refused() {
     }
 }
 
-/// §8.1.3.
+/// §8.1.3: D refuses a Request when it has the most connections allowed.
 #[test]
 fn con_04_a_full_server_is_too_busy() {
     let limits = Limits { connections: 2, ..Limits::default() };
@@ -128,13 +128,14 @@ fn con_04_a_full_server_is_too_busy() {
     }
     door.give(key(3, 40_000), request(100), &[], &[]);
     assert_eq!(door.take_one().reset().0, ResetCode::TooBusy);
-    // The same client again is no new one.
+    // A repeated Request of a client makes no new connection.
     door.give(key(1, 40_000), request(101), &[], &[]);
     assert_eq!(door.take_one().packet_type(), PacketType::Response);
     assert_eq!(door.d.connections_count(), 2);
 }
 
-/// §8.1.4: a server that many Requests wait at keeps nothing of further ones, but its clients come in.
+/// §8.1.4: a server with many half-open connections keeps no state of further Requests, but their
+/// clients can connect.
 #[test]
 fn con_04_a_crowded_server_gives_cookies() {
     let limits = Limits { half_open: 2, ..Limits::default() };
@@ -153,7 +154,7 @@ fn con_04_a_crowded_server_gives_cookies() {
     let expected = [Event::Connected, Event::Received(b"hello".to_vec())];
     assert_eq!(door.events(), expected.map(|event| (key(3, 40_000), event)));
     door.take();
-    // Options that no cookie holds.
+    // These options do not fit into a cookie.
     door.give(key(4, 40_000), request(100), &[0; 232], &[]);
     assert_eq!(door.take_one().reset().0, ResetCode::TooBusy);
     let answers = *door.d.answers();
@@ -163,7 +164,7 @@ fn con_04_a_crowded_server_gives_cookies() {
     );
 }
 
-/// §8.3: what is over and only remembered makes room, the longest remembered first.
+/// §8.3: a connection in TIMEWAIT makes room for a new one, the oldest first.
 #[test]
 fn con_04_time_wait_keeps_nobody_out() {
     let limits = Limits { connections: 3, ..Limits::default() };
@@ -182,7 +183,7 @@ fn con_04_time_wait_keeps_nobody_out() {
     assert_eq!((held.connections, held.half_open, held.time_wait), (3, 0, 3));
     let left: Vec<_> = door.d.states().map(|(key, _)| key).collect();
     assert_eq!(left, [998, 999, 1_000].map(|host| key(host, 40_000)));
-    // Those that are not over stay.
+    // Connections that are not over stay.
     for host in 2_001..=2_004 {
         door.give(key(host, 40_000), request(100), &[], &[]);
     }
@@ -193,7 +194,7 @@ fn con_04_time_wait_keeps_nobody_out() {
     assert_eq!(door.d.answers().refused, 1);
 }
 
-/// §8.1.4: nothing is kept, and the cookie brings all of it back.
+/// §8.1.4: the server keeps no state, and restores all of it from the cookie.
 #[test]
 fn con_08_a_server_with_cookies_keeps_nothing_until_one_comes_back() {
     let mut door = Door::new(Limits::default(), true);
@@ -216,7 +217,8 @@ fn con_08_a_server_with_cookies_keeps_nothing_until_one_comes_back() {
     assert_eq!(connection.greatest_numbers().0.value(), number);
 }
 
-/// §8.1.4: what the network repeats makes no connection again, once that one is over.
+/// §8.1.4: a packet that the network repeats makes no connection again after its connection has
+/// ended.
 #[test]
 fn con_08_a_cookie_makes_one_connection() {
     let mut door = Door::new(Limits::default(), true);
@@ -234,7 +236,7 @@ fn con_08_a_cookie_makes_one_connection() {
     assert_eq!((door.events(), door.d.connections_count()), (Vec::new(), 0));
 }
 
-/// §8.1.4.
+/// §8.1.4: D resets a packet with a changed cookie.
 #[test]
 fn con_09_a_changed_cookie_is_reset() {
     let mut door = Door::new(Limits::default(), true);
@@ -247,7 +249,8 @@ fn con_09_a_changed_cookie_is_reset() {
     changed[9] ^= 1;
     door.give(key(1, 40_000), ack, &changed, &[]);
     assert_eq!(door.take_one().reset().0, ResetCode::BadInitCookie);
-    // Another's cookie is no better, and none at all is no connection.
+    // D resets a packet with another client's cookie, too, and one without a cookie belongs to no
+    // connection.
     changed[9] ^= 1;
     door.give(key(2, 40_000), ack, &changed, &[]);
     assert_eq!(door.take_one().reset().0, ResetCode::BadInitCookie);
@@ -256,8 +259,8 @@ fn con_09_a_changed_cookie_is_reset() {
     assert_eq!(door.d.connections_count(), 0);
 }
 
-/// §8.1.2: a Request that the network repeats when its connection is long over makes another one, until
-/// its client resets that. The data on it is not delivered again.
+/// §8.1.2: if the network repeats a Request long after its connection, D makes another one, until
+/// the client resets that. D does not deliver the data of the Request again.
 #[test]
 fn con_17_data_of_a_repeated_request_waits_for_its_client() {
     let mut door = Door::plain();
@@ -274,7 +277,7 @@ fn con_17_data_of_a_repeated_request_waits_for_its_client() {
     assert_eq!(events, [Event::Reset(dccp::header::Reset::plain(ResetCode::NoConnection))]);
 }
 
-/// §8.5 step 3.
+/// §8.5 step 3: a listener resets all packets but Requests and Resets.
 #[test]
 fn con_19_a_listener_resets_everything_but_requests_and_resets() {
     for packet_type in PacketType::ALL {
@@ -295,7 +298,7 @@ fn con_19_a_listener_resets_everything_but_requests_and_resets() {
     }
 }
 
-/// RFC 6773 §3: the UDP ports are part of what tells connections apart.
+/// RFC 6773 §3: the UDP ports are part of a connection's identification.
 #[test]
 fn enc_01_connections_inside_of_udp_have_six_numbers() {
     let mut door = Door::plain();
@@ -311,8 +314,8 @@ fn enc_01_connections_inside_of_udp_have_six_numbers() {
     assert_eq!(door.d.connections_count(), 3);
 }
 
-/// RFC 6773 §3: after a NAT has chosen another port, a packet belongs to no connection, and the client
-/// learns that it must connect again.
+/// RFC 6773 §3: after a NAT has chosen another port, a packet belongs to no connection, and the
+/// client learns that it must connect again.
 #[test]
 fn enc_02_another_udp_port_is_another_connection() {
     let mut door = Door::plain();
@@ -330,7 +333,8 @@ fn enc_02_another_udp_port_is_another_connection() {
     assert_eq!(door.events(), [(udp(1_111), Event::Connected)]);
 }
 
-/// RFC 6773 §3.6: the mark of the outer IP header, which the carrier gives along, is the packet's.
+/// RFC 6773 §3.6: the ECN mark of the outer IP header, which the carrier passes on, is the
+/// packet's.
 #[test]
 fn enc_03_a_mark_of_the_outer_header_counts() {
     let mut door = Door::plain();
@@ -352,7 +356,7 @@ fn enc_03_a_mark_of_the_outer_header_counts() {
     assert_eq!(vector[0], 64);
 }
 
-/// §8.1.4: Requests from everywhere, and no state.
+/// §8.1.4: Requests from many addresses leave no state.
 #[test]
 fn dos_01_a_flood_of_requests_leaves_no_state_with_cookies() {
     let mut door = Door::new(Limits::default(), true);
@@ -362,7 +366,8 @@ fn dos_01_a_flood_of_requests_leaves_no_state_with_cookies() {
         assert_eq!(door.take().len(), 1);
     }
     assert_eq!((door.d.connections_count(), door.d.poll_timeout()), (0, None));
-    // A listener that does without them gives some when it is crowded.
+    // A listener without `uses_init_cookies` sends some, too, when too many connections are
+    // half-open.
     let limits = Limits { half_open: 100, ..Limits::default() };
     let mut door = Door::new(limits, false);
     for host in 0..1_000 {
@@ -374,7 +379,7 @@ fn dos_01_a_flood_of_requests_leaves_no_state_with_cookies() {
     assert_eq!(door.d.answers().cookies, 900);
 }
 
-/// §8.3.1: no more than so many Resets in a second.
+/// §8.3.1: D sends at most `resets_per_s` Resets per second.
 #[test]
 fn dos_02_resets_are_limited() {
     let limits = Limits { resets_per_s: 50, ..Limits::default() };
@@ -389,7 +394,7 @@ fn dos_02_resets_are_limited() {
     assert_eq!(resets, 100);
 }
 
-/// §7.2: numbers differ by connection and go on with time.
+/// §7.2: first numbers differ by connection and increase with time.
 #[test]
 fn first_numbers_cannot_be_foretold_and_go_on() {
     let first = |host, now_ns| {
@@ -402,7 +407,7 @@ fn first_numbers_cannot_be_foretold_and_go_on() {
     assert!(first(1, SECOND).abs_diff(first(2, SECOND)) > 1 << 24);
 }
 
-/// A client and a server of two endpoints, and nothing is left of either afterwards.
+/// A client and a server of two endpoints connect and close; neither endpoint keeps state.
 #[test]
 fn two_endpoints_connect_and_forget() {
     let mut door = Door::plain();

@@ -1,4 +1,4 @@
-//! How a connection begins (RFC 4340 §8.1). What a listener does is in `dccp::endpoint`.
+//! Beginning of connections (RFC 4340 §8.1). Listeners are in `dccp::endpoint`.
 
 use dccp::connection::{Config, Ecn, Event, SendError, State};
 use dccp::header::{Header, PacketType, Reset, ResetCode};
@@ -6,7 +6,7 @@ use dccp::option::number;
 
 use crate::conformance::world::{D_ISS, MS, RTT, SECOND, T_ISS, VECTORS, World, config_2, packet};
 
-/// §8.1.2 to §8.1.5.
+/// §8.1.2 to §8.1.5: Request, Response and Ack open a connection.
 #[test]
 fn con_01_request_response_ack() {
     let mut world = World::server(config_2());
@@ -16,7 +16,7 @@ fn con_01_request_response_ack() {
     assert_eq!(world.d.poll_event(), Some(Event::Connected));
 }
 
-/// §8.1.3: the same connection, another number.
+/// §8.1.3: the connection is the same, the Response has another number.
 #[test]
 fn con_05_a_repeated_request_gets_another_response() {
     let mut world = World::server(config_2());
@@ -28,7 +28,7 @@ fn con_05_a_repeated_request_gets_another_response() {
     assert_eq!(world.d.state(), State::Respond);
 }
 
-/// §8.5 step 7.
+/// §8.5 step 7: Data in RESPOND draws a Sync.
 #[test]
 fn con_06_data_before_the_handshake_is_done_draws_a_sync() {
     let mut world = World::server(config_2());
@@ -39,7 +39,7 @@ fn con_06_data_before_the_handshake_is_done_draws_a_sync() {
     assert_eq!((world.d.state(), world.received().len()), (State::Respond, 0));
 }
 
-/// §8.1.5.
+/// §8.1.5: a server accepts Data after the client's Ack.
 #[test]
 fn con_07_data_follows_the_ack() {
     for packet_type in [PacketType::Ack, PacketType::DataAck] {
@@ -51,7 +51,7 @@ fn con_07_data_follows_the_ack() {
     }
 }
 
-/// §8.1.4: cookies go back in their order until the server has heard.
+/// §8.1.4: the client returns cookies in their order until the server has received them.
 #[test]
 fn con_08_init_cookies_are_given_back_until_open() {
     let mut world = World::client(config_2());
@@ -72,7 +72,8 @@ fn con_08_init_cookies_are_given_back_until_open() {
     assert!(world.take().iter().all(|out| out.option(number::INIT_COOKIE).is_none()));
 }
 
-/// §8.1.1: backing off from one second to 64, and then a Reset that acknowledges nothing.
+/// §8.1.1: the client doubles its waits from one second to 64, and then sends a Reset that
+/// acknowledges nothing.
 #[test]
 fn con_10_a_client_backs_off_and_gives_up() {
     let mut world = World::client(config_2());
@@ -91,7 +92,7 @@ fn con_10_a_client_backs_off_and_gives_up() {
     assert_eq!(times[6..], [63, 127, 191, 255, 319, 383]);
 }
 
-/// §8.5 step 4.
+/// §8.5 step 4: a client in REQUEST resets packets that are no answer.
 #[test]
 fn con_11_what_is_no_answer_to_a_request_is_reset() {
     for packet_type in [PacketType::Data, PacketType::Ack, PacketType::Sync, PacketType::Request] {
@@ -107,7 +108,7 @@ fn con_11_what_is_no_answer_to_a_request_is_reset() {
     }
 }
 
-/// §8.5 step 4: an answer to something that was not sent.
+/// §8.5 step 4: a Response to a number that was not sent draws a Reset.
 #[test]
 fn con_12_a_response_to_another_request_is_reset() {
     for number in [D_ISS - 1, D_ISS + 1] {
@@ -121,7 +122,7 @@ fn con_12_a_response_to_another_request_is_reset() {
     }
 }
 
-/// §8.1.5: acknowledgements go with the data until the server is heard.
+/// §8.1.5: data carries acknowledgements until the client receives a packet of the server.
 #[test]
 fn con_13_part_open_repeats_its_ack_and_sends_no_data_alone() {
     let mut world = World::client(config_2());
@@ -139,12 +140,12 @@ fn con_13_part_open_repeats_its_ack_and_sends_no_data_alone() {
     assert_eq!(packets.len(), 6);
     world.d.send(b"early", 0).unwrap();
     assert_eq!(world.take_types(), [PacketType::DataAck]);
-    // Eight minutes without a word.
+    // Eight minutes without a packet of the server.
     let packets = world.pass(500 * SECOND);
     assert_eq!(packets.last().unwrap().1.reset().0, ResetCode::Aborted);
 }
 
-/// §8.5 step 12: the Ack was lost.
+/// §8.5 step 12: the Ack was lost, so the server repeats its Response.
 #[test]
 fn con_14_another_response_gets_another_ack() {
     let mut world = World::client(config_2());
@@ -156,7 +157,7 @@ fn con_14_another_response_gets_another_ack() {
     assert_eq!(world.d.state(), State::PartOpen);
 }
 
-/// §8.5 step 12.
+/// §8.5 step 12: a Sync does not end PARTOPEN.
 #[test]
 fn con_15_a_sync_does_not_open() {
     let mut world = World::client(config_2());
@@ -182,7 +183,7 @@ fn con_16_requests_and_responses_after_the_handshake_draw_a_sync() {
         assert_eq!(sync.header.acknowledgement, Some(world.t_gss));
         assert_eq!(world.received().len(), 0);
     }
-    // And those of the other role at any time.
+    // Those of the other role draw a Sync at any time.
     let mut world = World::open_server(config_2());
     world.send(PacketType::Response, &[], &[]);
     assert_eq!(world.take_types(), [PacketType::Sync]);
@@ -191,7 +192,7 @@ fn con_16_requests_and_responses_after_the_handshake_draw_a_sync() {
     assert_eq!(world.take_types(), [PacketType::Sync]);
 }
 
-/// §8.1.2: once, however often the Request came.
+/// §8.1.2: D delivers the data once, even if the Request comes often.
 #[test]
 fn con_17_data_on_a_request_is_delivered_once() {
     let mut world = World::server_with(config_2(), D_ISS, &VECTORS, b"hello");
@@ -206,14 +207,14 @@ fn con_17_data_on_a_request_is_delivered_once() {
     let told = world.take().iter().find_map(|out| out.option(number::DATA_DROPPED)).unwrap();
     // The Ack is fine, the Request before it was dropped for protocol constraints.
     assert_eq!(told, [0, 0x80]);
-    // D as a client repeats its own.
+    // D as a client repeats its own data.
     let mut client = World::client_from(config_2(), D_ISS, b"mine");
     let packets = client.pass(4 * SECOND);
     assert_eq!(packets.len(), 3);
     assert!(packets.iter().all(|(_, out)| out.data == b"mine"));
 }
 
-/// §8.1.3: why a server refuses.
+/// §8.1.3: the client reports the reason for which a server refuses.
 #[test]
 fn con_18_refusals_are_told_apart() {
     for code in [
@@ -235,7 +236,7 @@ fn con_18_refusals_are_told_apart() {
     }
 }
 
-/// §8.5 step 2.
+/// §8.5 step 2: D resets packets in TIMEWAIT, except for Resets.
 #[test]
 fn con_20_packets_in_time_wait_are_reset() {
     for packet_type in [PacketType::Data, PacketType::Ack, PacketType::Request, PacketType::Close] {
@@ -252,8 +253,7 @@ fn con_20_packets_in_time_wait_are_reset() {
     world.assert_quiet();
 }
 
-/// §6.6.4, §8.1.1: Changes of a Request that was lost are in the next one, and answers to either
-/// count.
+/// §6.6.4, §8.1.1: the next Request repeats the Changes of a lost one, and answers to either count.
 #[test]
 fn feat_15_a_lost_request_is_repeated_with_the_same_changes() {
     let config = Config { sequence_window: 500, ..config_2() };
@@ -267,7 +267,7 @@ fn feat_15_a_lost_request_is_repeated_with_the_same_changes() {
     assert_eq!(world.d.features().value(feature), 500);
 }
 
-/// §12.1: whoever cannot read ECN bits is not sent any that could be set.
+/// §12.1: D sends ECN-capable packets only to an end that can read ECN bits.
 #[test]
 fn feat_23_an_end_that_is_ecn_incapable_gets_packets_that_cannot_be_marked() {
     for mut world in crate::conformance::world::open_worlds() {

@@ -1,5 +1,5 @@
-//! Peers that behave as other implementations do, Linux 6.1 above all: silent when they have nothing to
-//! say, deaf to Changes after the handshake, and on paths that reorder the first packets.
+//! Peers that behave like other implementations, mainly Linux 6.1: they send nothing while they
+//! have no data, and ignore Changes after the handshake. Paths reorder the first packets.
 
 use dccp::connection::{Config, Event, State};
 use dccp::feature::{Disagreement, Feature, number as feature_number};
@@ -10,14 +10,14 @@ use crate::conformance::world::{
     D_ISS, MS, Out, RTT, SECOND, T_ISS, VECTORS, World, config, config_2,
 };
 
-/// Changes that a Linux server makes in its Response.
+/// Changes of a Linux server in its Response.
 const CHANGES: [u8; 10] = [1, 32, 4, 2, 0, 1, 32, 4, 4, 1];
 
 fn config_3() -> Config {
     Config { tx_ccids: vec![3], rx_ccids: vec![3], ..config() }
 }
 
-/// Answers of a Linux server to a client with this CCID.
+/// Returns the options of a Linux server's Response to a client with this CCID.
 fn response_options(ccid: u8) -> Vec<u8> {
     let agreed: &[u8] = match ccid {
         2 => &[33, 5, 6, 1, 1, 35, 5, 6, 1, 1, 34, 4, 6, 1, 32, 4, 6, 1],
@@ -30,7 +30,7 @@ fn configs() -> [(u8, Config); 2] {
     [(2, config_2()), (3, config_3())]
 }
 
-/// A client that has got a Response with Changes and hears nothing more.
+/// Returns a client that has received a Response with Changes and receives nothing more.
 fn client(ccid: u8, config: Config) -> World {
     let mut world = World::client(config);
     world.take();
@@ -48,7 +48,7 @@ fn has_confirms(out: &Out) -> bool {
     answered(2) && answered(4)
 }
 
-/// RFC 4340 §8.1.5: data goes in DataAcks, behind the Ack and with the Confirms.
+/// RFC 4340 §8.1.5: data goes in DataAcks, after the Ack and with the Confirms.
 #[test]
 fn a_client_sends_though_its_server_is_silent() {
     for (ccid, config) in configs() {
@@ -62,8 +62,8 @@ fn a_client_sends_though_its_server_is_silent() {
     }
 }
 
-/// §8.1.5: every packet until OPEN has the Confirms; a datagram beside which they have no room waits,
-/// and the server is asked for a packet that opens.
+/// §8.1.5: every packet until OPEN has the Confirms. A datagram that leaves no room for them waits,
+/// and the client sends a Sync to get a packet that opens.
 #[test]
 fn a_datagram_without_room_for_the_confirms_waits_for_the_server() {
     for (ccid, config) in configs() {
@@ -81,7 +81,7 @@ fn a_datagram_without_room_for_the_confirms_waits_for_the_server() {
     }
 }
 
-/// §8.1.5, §8.3: what closes a connection must not come to a server before the handshake is over.
+/// §8.1.5, §8.3: a Close must not reach a server before the handshake is over.
 #[test]
 fn a_client_that_closes_at_once_says_its_ack_and_its_data_before() {
     for (ccid, config) in configs() {
@@ -98,8 +98,8 @@ fn a_client_that_closes_at_once_says_its_ack_and_its_data_before() {
     assert_eq!(world.take_types(), [PacketType::Ack, PacketType::Close]);
 }
 
-/// A server that is gone after its Response is noticed within the time to connect, and before that it
-/// is asked (§5.7: a Sync must be answered).
+/// A client gives up a server without a packet after its Response within the time to connect, and
+/// sends Syncs before that (§5.7: a Sync must be answered).
 #[test]
 fn part_open_ends_after_the_time_to_connect() {
     let limited = Config { connect_timeout_ns: 5 * SECOND, ..config_2() };
@@ -113,10 +113,10 @@ fn part_open_ends_after_the_time_to_connect() {
     assert_eq!(world.d.ended_in(), Some(State::PartOpen));
 }
 
-/// Requests of a Linux client that offers both CCIDs: nothing of Ack Vectors.
+/// Options of a Linux client that offers both CCIDs; they do not mention Ack Vectors.
 const OFFERS_BOTH: [u8; 10] = [32, 5, 1, 2, 3, 34, 5, 1, 2, 3];
 
-/// RFC 4341 §4, RFC 4340 §8.1.3: during the handshake.
+/// RFC 4341 §4, RFC 4340 §8.1.3: the server negotiates Ack Vectors during the handshake.
 #[test]
 fn a_server_asks_in_its_response_for_what_the_request_left_open() {
     let mut world = World::server_with(config(), D_ISS, &OFFERS_BOTH, &[]);
@@ -124,11 +124,11 @@ fn a_server_asks_in_its_response_for_what_the_request_left_open() {
     let asked = |option| response.option(option).unwrap();
     assert_eq!(asked(number::CHANGE_R), [feature_number::SEND_ACK_VECTOR, 1]);
     assert_eq!(asked(number::CHANGE_L), [feature_number::SEND_ACK_VECTOR, 1]);
-    // Nothing that the client has asked for itself.
+    // The server requests nothing that the client has requested itself.
     let response = World::server_with(config_2(), D_ISS, &VECTORS, &[]).take_one();
     assert_eq!(response.option(number::CHANGE_R), None);
     assert_eq!(response.option(number::CHANGE_L), None);
-    // CCID 3 for a client that says nothing of CCIDs (§10).
+    // The server requests CCID 3 from a client without CCID options (§10).
     let response = World::server_with(config_3(), D_ISS, &[], &[]).take_one();
     assert_eq!(response.option(number::CHANGE_R).unwrap(), [feature_number::CCID, 3]);
     assert_eq!(response.option(number::CHANGE_L).unwrap(), [feature_number::CCID, 3]);
@@ -139,8 +139,8 @@ fn a_server_asks_in_its_response_for_what_the_request_left_open() {
     assert_eq!(response.option(number::CHANGE_R).unwrap(), [192, 1]);
 }
 
-/// A doubled Request draws two Responses, and the client may hear either of them first: each asks
-/// for everything (§6.6.3).
+/// A doubled Request draws two Responses, and the client may receive either of them first: each has
+/// all Changes (§6.6.3).
 #[test]
 fn every_response_asks_for_what_is_not_answered() {
     let mut world = World::server_with(config_3(), D_ISS, &[], &[]);
@@ -155,8 +155,8 @@ fn every_response_asks_for_what_is_not_answered() {
     }
 }
 
-/// RFC 4340 §11.5: a client that answers no Change gets the Ack Vectors that its CCID 2 needs, and is
-/// not asked for ever.
+/// RFC 4340 §11.5: a client that answers no Change gets the Ack Vectors that its CCID 2 needs, and
+/// the server stops repeating its Changes.
 #[test]
 fn a_client_that_ignores_changes_is_reported_to_by_ack_vector() {
     let mut world = World::server_with(config(), D_ISS, &OFFERS_BOTH, &[]);
@@ -180,7 +180,7 @@ fn a_client_that_ignores_changes_is_reported_to_by_ack_vector() {
     assert!((1..20).contains(&at_first), "{at_first} times");
     assert_eq!(asks(&world.pass(10_000 * SECOND)), 0);
     assert_eq!(world.d.state(), State::Open);
-    // Data of its own cannot go without (RFC 4341 §4): the application hears why.
+    // The server's own data cannot go without Ack Vectors (RFC 4341 §4): the event has the reason.
     world.received();
     world.d.send(b"mine", 0).unwrap();
     assert_eq!(world.take_one().reset(), (ResetCode::OptionError, [34, 6, 1]));
@@ -190,8 +190,8 @@ fn a_client_that_ignores_changes_is_reported_to_by_ack_vector() {
     assert_eq!(why.feature, Feature::remote(feature_number::SEND_ACK_VECTOR));
 }
 
-/// The latest Ack Vector: numbers since T's Request from the acknowledged one on, and whether they
-/// arrived.
+/// Returns the latest Ack Vector: numbers since T's Request from the acknowledged one on, each with
+/// true if its packet arrived.
 fn reported(packets: &[Out]) -> Vec<(u64, bool)> {
     let vectors = packets.iter().rev().filter_map(|out| {
         let number = out.header.acknowledgement? - T_ISS;
@@ -205,12 +205,13 @@ fn reported(packets: &[Out]) -> Vec<(u64, bool)> {
     (0..=newest).rev().zip(runs).collect()
 }
 
-/// Packets of a client since its Request, in the order of their arrival.
+/// Returns orders of arrival of a client's packets since its Request.
 fn arrivals() -> Vec<Vec<u64>> {
     vec![vec![3, 1, 2, 4, 5], vec![5, 4, 3, 2, 1], vec![2, 1, 3, 5, 4], vec![4, 3, 5, 1, 2]]
 }
 
-/// §8.5 steps 8 and 16, §11.4: what a packet that opens has overtaken counts and is passed on.
+/// §8.5 steps 8 and 16, §11.4: packets that the opening packet has overtaken count and are
+/// delivered.
 #[test]
 fn what_arrives_behind_the_packet_that_opens_is_delivered_and_acknowledged() {
     for (ccid, config) in configs() {
@@ -241,11 +242,11 @@ fn what_arrives_behind_the_packet_that_opens_is_delivered_and_acknowledged() {
     }
 }
 
-/// §8.5 step 7, §11.4: numbers of packets that are not processed are acknowledged as missing, and an Ack
-/// Vector begins with the packet that is acknowledged.
+/// §8.5 step 7, §11.4: D acknowledges numbers of packets that it does not process as missing, and
+/// an Ack Vector begins with the packet that is acknowledged.
 #[test]
 fn ack_vectors_count_from_the_packet_that_is_acknowledged() {
-    // Data that overtakes the whole handshake draws a Sync; the Ack behind it opens.
+    // Data that overtakes the whole handshake draws a Sync; the Ack after it opens.
     let mut world = World::server(config_2());
     let response = world.t_gsr;
     world.send_at(PacketType::Data, T_ISS + 3, 0, &[], b"early");
@@ -253,7 +254,7 @@ fn ack_vectors_count_from_the_packet_that_is_acknowledged() {
     world.send_at(PacketType::DataAck, T_ISS + 2, response, &[], b"two");
     assert_eq!(world.received(), [b"two"]);
     assert_eq!(reported(&world.take()), [(3, false), (2, true), (1, true)]);
-    // A Sync before the packet that opens, and one that is out of place in OPEN.
+    // A Sync before the opening packet, and one that is out of place in OPEN.
     let mut world = World::server(config_2());
     world.send_at(PacketType::Sync, T_ISS + 4, response, &[], &[]);
     for number in [2, 1, 3] {
@@ -268,10 +269,10 @@ fn ack_vectors_count_from_the_packet_that_is_acknowledged() {
     assert_eq!(told[1..], [5, 4, 3, 2, 1].map(|number| (number, true)));
 }
 
-/// Whatever ends the handshake names what both ends wanted.
+/// A connection that ends in the handshake names the values that both ends wanted.
 #[test]
 fn a_failed_negotiation_names_the_feature_and_both_wishes() {
-    // Ours takes CCID 2 alone, the server CCID 3, whose feature 192 is Mandatory.
+    // This client takes CCID 2 alone, the server CCID 3, whose feature 192 is Mandatory.
     for ccids in [&[32, 4, 1, 3, 34, 4, 1, 3][..], &[]] {
         let mut world = World::client(config_2());
         world.take();
@@ -283,7 +284,7 @@ fn a_failed_negotiation_names_the_feature_and_both_wishes() {
         let has_wishes = text.contains("takes 2, ") && text.ends_with("takes 3");
         assert!(text.contains("CCID") && has_wishes, "{text}");
     }
-    // The server takes none of ours: its Reset repeats our Change.
+    // The server takes no CCID of the client: its Reset repeats the client's Change.
     let mut world = World::client(config_3());
     world.take();
     let reset = dccp::header::Reset { code: ResetCode::MandatoryError, data: [32, 1, 3] };

@@ -6,7 +6,7 @@ use dccp::option::number;
 
 use crate::conformance::world::{D_ISS, MS, SECOND, T_ISS, World, config_2, open_worlds, packet};
 
-/// An open world whose windows have left the first numbers behind: T is at 10,000, and quiet.
+/// Returns open worlds whose windows have moved past the first numbers: T is at 10,000, and idle.
 fn far_worlds() -> [World; 2] {
     open_worlds().map(|mut world| {
         for _ in 0..150 {
@@ -20,14 +20,14 @@ fn far_worlds() -> [World; 2] {
     })
 }
 
-/// Whether D takes a packet, seen from its greatest number, or delivers or answers it.
+/// Sends a packet of T. Returns true if D counts its numbers as valid.
 fn is_taken(world: &mut World, packet_type: PacketType, sequence: u64, number: u64) -> bool {
     let before = world.d.counts().sequence_invalid;
     world.send_at(packet_type, sequence, number, &[], &[]);
     world.d.counts().sequence_invalid == before
 }
 
-/// §7.5.1, §7.5.3: both ends of the window, by type.
+/// §7.5.1, §7.5.3: each type is tested at both ends of the window.
 #[test]
 fn seq_01_each_type_at_the_edges_of_the_window() {
     use PacketType::{Ack, Close, Data, DataAck, Reset, Sync, SyncAck};
@@ -51,7 +51,7 @@ fn seq_01_each_type_at_the_edges_of_the_window() {
             }
         }
     }
-    // Nothing valid came for long: any number ahead will do.
+    // No valid packet came for long: any number ahead is valid.
     for packet_type in [Sync, SyncAck] {
         for (offset, expected) in [(-25, false), (-24, true), (76, true), (1 << 40, true)] {
             for mut world in far_worlds() {
@@ -64,7 +64,7 @@ fn seq_01_each_type_at_the_edges_of_the_window() {
     }
 }
 
-/// §7.5.1: acknowledgements of what was sent, no older than the window.
+/// §7.5.1: acknowledgement numbers must have been sent, and be no older than the window.
 #[test]
 fn seq_02_acknowledgements_at_the_edges_of_the_window() {
     for packet_type in [PacketType::Ack, PacketType::DataAck, PacketType::Sync] {
@@ -79,7 +79,7 @@ fn seq_02_acknowledgements_at_the_edges_of_the_window() {
     }
 }
 
-/// §7.5.3, §7.5.4: what ends a connection must be newer than everything.
+/// §7.5.3, §7.5.4: a packet that ends a connection must be newer than all others.
 #[test]
 fn seq_03_an_old_close_or_reset_draws_a_sync() {
     for mut world in far_worlds() {
@@ -97,13 +97,13 @@ fn seq_03_an_old_close_or_reset_draws_a_sync() {
         let sync = world.take_one();
         assert_eq!(sync.header.acknowledgement, Some(gss), "the greatest number, not the Reset's");
         assert_eq!(world.d.state(), State::Open);
-        // With that T can make a Reset that counts.
+        // With that number T can send a valid Reset.
         world.send(PacketType::Reset, &[], &[]);
         assert_eq!(world.d.state(), State::TimeWait);
     }
 }
 
-/// §7.5.1: at the beginning the windows begin with the first numbers.
+/// §7.5.1: at first the windows begin with the first numbers.
 #[test]
 fn seq_04_numbers_before_the_first_are_invalid() {
     for mut world in open_worlds() {
@@ -114,7 +114,7 @@ fn seq_04_numbers_before_the_first_are_invalid() {
     }
 }
 
-/// §7.2: both ends count through zero.
+/// §7.2: both ends count past zero.
 #[test]
 fn seq_05_numbers_wrap_around() {
     let iss = (1 << 48) - 3;
@@ -130,7 +130,7 @@ fn seq_05_numbers_wrap_around() {
     assert_eq!(world.received().len(), 10);
     assert!(world.d.greatest_numbers().0.value() < 20);
     assert_eq!(world.d.counts().sequence_invalid, 0);
-    // And T's numbers: forward by Syncs, for the way is long.
+    // T's numbers wrap, too: Syncs move them forward, because the distance is long.
     for _ in 0..5 {
         world.pass(10 * SECOND);
         world.t_gss = (world.t_gss + (1 << 46) - 1) & ((1 << 48) - 1);
@@ -143,7 +143,7 @@ fn seq_05_numbers_wrap_around() {
     }
 }
 
-/// §7.5.4.
+/// §7.5.4: a Sync acknowledges the invalid packet.
 #[test]
 fn seq_06_a_sync_acknowledges_the_invalid_packet() {
     for mut world in open_worlds() {
@@ -172,7 +172,7 @@ fn seq_07_an_invalid_sync_draws_nothing() {
     }
 }
 
-/// §5.7, §8.5 step 15.
+/// §5.7, §8.5 step 15: D answers a Sync and moves its window.
 #[test]
 fn seq_08_a_sync_is_answered_and_moves_the_window() {
     for mut world in open_worlds() {
@@ -187,7 +187,7 @@ fn seq_08_a_sync_is_answered_and_moves_the_window() {
     }
 }
 
-/// §7.5.3: while the connection is active, Syncs must be within the window too.
+/// §7.5.3: while the connection is active, Syncs must be within the window, too.
 #[test]
 fn seq_09_an_active_connection_judges_syncs_strictly() {
     for mut world in open_worlds() {
@@ -196,13 +196,14 @@ fn seq_09_an_active_connection_judges_syncs_strictly() {
         let (sequence, number) = (world.t_gss + 1_000, world.t_gsr);
         assert!(!is_taken(&mut world, PacketType::Sync, sequence, number));
         world.assert_quiet();
-        // Three round trips of 100 ms or, where none is known, of 200 ms after the last one it is idle.
+        // It is idle three round trips after the last packet; they take 100 ms each, or 200 ms
+        // where none is measured.
         world.pass(400 * MS);
         assert!(is_taken(&mut world, PacketType::Sync, sequence, number));
     }
 }
 
-/// §7.5.4: no more than eight in a second, and what draws none is not taken for that.
+/// §7.5.4: D sends at most eight Syncs per second, and does not accept the packets without one.
 #[test]
 fn seq_10_syncs_are_limited() {
     for mut world in open_worlds() {
@@ -217,7 +218,7 @@ fn seq_10_syncs_are_limited() {
     }
 }
 
-/// §7.5.6: after a burst of losses longer than the window.
+/// §7.5.6: T has lost more packets in a burst than the window has.
 #[test]
 fn seq_11_a_burst_of_losses_is_recovered_by_sync() {
     for mut world in open_worlds() {
@@ -233,15 +234,15 @@ fn seq_11_a_burst_of_losses_is_recovered_by_sync() {
     }
 }
 
-/// §7.5.5, §7.5.6: an attacker's guess draws a Sync, whose answer restores nothing that was lost.
+/// §7.5.5, §7.5.6: an attacker's guess draws a Sync, whose answer changes nothing.
 #[test]
 fn seq_12_a_blind_attack_changes_nothing() {
     for mut world in open_worlds() {
         let gsr = world.gsr();
         world.send_at(PacketType::DataAck, world.t_gss + (1 << 30), 12, &[], b"forged");
         let sync = world.take_one();
-        // T has not sent that number: it answers the Sync's acknowledgement with a Reset only if it
-        // has no connection; as it has one, it ignores the Sync.
+        // T has not sent that number. It would answer the Sync's acknowledgement with a Reset only
+        // without a connection; with one, it ignores the Sync.
         assert_eq!(sync.packet_type(), PacketType::Sync);
         assert_eq!((world.gsr(), world.d.state()), (gsr, State::Open));
         world.send(PacketType::Data, &[], b"mine");
@@ -249,7 +250,7 @@ fn seq_12_a_blind_attack_changes_nothing() {
     }
 }
 
-/// §7.5.6: T has forgotten the connection and begins anew.
+/// §7.5.6: T has lost the connection and begins anew.
 #[test]
 fn seq_13_a_half_open_connection_is_cleared() {
     let mut world = World::open_server(config_2());
@@ -257,10 +258,10 @@ fn seq_13_a_half_open_connection_is_cleared() {
     let sync = world.take_one();
     assert_eq!(sync.packet_type(), PacketType::Sync);
     assert_eq!(sync.header.acknowledgement, Some(77_000));
-    // T in REQUEST answers a Sync with a Reset made of it (§8.5 step 4).
+    // T in REQUEST answers a Sync with a Reset made from it (§8.5 step 4).
     let (number, sequence) = (sync.header.sequence, 77_001);
     world.send_at(PacketType::Reset, sequence, number, &[], &[]);
-    // Its number is not valid here, so D asks again, and tells its greatest number.
+    // The Reset's number is not valid here, so D sends another Sync with its greatest number.
     world.now_ns += SECOND;
     world.send_at(PacketType::Reset, sequence, number, &[], &[]);
     let sync = world.take().pop().unwrap();
@@ -271,7 +272,7 @@ fn seq_13_a_half_open_connection_is_cleared() {
     assert!(matches!(world.d.poll_event(), Some(Event::Reset(_))));
 }
 
-/// §7.6.1.
+/// §7.6.1: D drops short numbers that it has not allowed.
 #[test]
 fn seq_14_short_numbers_that_are_not_allowed_are_dropped() {
     for mut world in open_worlds() {
@@ -283,7 +284,7 @@ fn seq_14_short_numbers_that_are_not_allowed_are_dropped() {
     }
 }
 
-/// §7.6: 24 bits stand for the nearest number, also across their end.
+/// §7.6: 24 bits stand for the nearest number, even across their end.
 #[test]
 fn seq_15_short_numbers_extend_across_their_end() {
     let config = Config { allows_short_sequence: true, ..config_2() };
@@ -310,7 +311,7 @@ fn seq_15_short_numbers_extend_across_their_end() {
     assert_eq!(world.t_gss, 0x600_0003);
 }
 
-/// §7.5.1, §6.6.1: the window is wide as soon as D has confirmed.
+/// §7.5.1, §6.6.1: the window is wide as soon as D has confirmed it.
 #[test]
 fn seq_16_a_wider_window_counts_from_its_confirm_on() {
     for mut world in open_worlds() {
@@ -331,13 +332,13 @@ fn seq_17_a_repeated_request_has_the_next_number() {
     assert_eq!(numbers, [D_ISS, D_ISS + 1, D_ISS + 2, D_ISS + 3]);
 }
 
-/// §7.7: lengths of runs without data, in front of each packet.
+/// §7.7: each packet has the length of the run without data before it.
 #[test]
 fn seq_18_ndp_counts() {
     let mut world = World::open_server(config_2());
     world.send(PacketType::Ack, &[34, 4, 7, 1], &[]);
     world.take();
-    // A packet whose kind is known, to begin with.
+    // A packet of a known kind comes first.
     world.d.send(b"0", 0).unwrap();
     world.take();
     let mut counts = Vec::new();
@@ -346,7 +347,7 @@ fn seq_18_ndp_counts() {
         if kind == 'N' {
             world.send(PacketType::Sync, &[], &[]);
         } else {
-            // Acknowledge, so that the window is open.
+            // T acknowledges, so that the window is open.
             world.d.handle_timeout(world.now_ns);
             world.d.send(b"x", 0).unwrap();
         }

@@ -1,4 +1,4 @@
-//! The scripted tester: it writes any packet it likes and looks at what the device sends.
+//! Scripted tester: it writes arbitrary packets and checks the packets that the device sends.
 
 use dccp::connection::{Config, Connection, Ecn, Event, Path, Role, State, Transmit};
 use dccp::header::{Header, Integrity, Packet, PacketType, Reset, ResetCode, ServiceCode};
@@ -9,14 +9,14 @@ use dccp::sequence::SequenceNumber;
 pub(crate) const MS: u64 = 1_000_000;
 /// One second.
 pub(crate) const SECOND: u64 = 1_000 * MS;
-/// How long T takes to answer while a connection is made.
+/// Time that T takes to answer while a connection is made.
 pub(crate) const RTT: u64 = 100 * MS;
-/// T's first number.
+/// First number of T.
 pub(crate) const T_ISS: u64 = 1_000;
-/// D's first number.
+/// First number of D.
 pub(crate) const D_ISS: u64 = 500_000;
 
-/// A number.
+/// Returns a sequence number.
 pub(crate) fn n(value: u64) -> SequenceNumber {
     SequenceNumber::new(value)
 }
@@ -36,7 +36,7 @@ impl Out {
         self.header.packet_type
     }
 
-    /// The value of an option, without number and length.
+    /// Returns the value of an option, without number and length.
     pub(crate) fn option(&self, number: u8) -> Option<Vec<u8>> {
         let mut found = Options::new(&self.options).filter(|raw| raw.number == number);
         found.next().map(|raw| raw.value.to_vec())
@@ -52,16 +52,16 @@ pub(crate) fn t_to_d() -> Integrity {
     Integrity::Addresses { source: [10, 0, 0, 1].into(), destination: [10, 0, 0, 2].into() }
 }
 
-/// T, D and the clock.
+/// The tester T, the device D and the clock.
 pub(crate) struct World {
     pub(crate) d: Connection,
     pub(crate) now_ns: u64,
-    /// T's last number.
+    /// Last number of T.
     pub(crate) t_gss: u64,
-    /// The greatest number that T has seen of D.
+    /// Greatest number of D that T has received.
     pub(crate) t_gsr: u64,
     pub(crate) ecn: Ecn,
-    /// What answers the Changes that D has sent.
+    /// Options that confirm the Changes that D has sent.
     confirms: Vec<u8>,
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn config() -> Config {
     Config { service_code: ServiceCode::new(7), ..Config::default() }
 }
 
-/// A configuration with CCID 2 alone, which asks for little.
+/// Returns a configuration with CCID 2 alone, which needs few features.
 pub(crate) fn config_2() -> Config {
     Config { tx_ccids: vec![2], rx_ccids: vec![2], ..config() }
 }
@@ -78,7 +78,7 @@ fn path() -> Path {
     Path { local_port: 5_001, remote_port: 40_000, integrity: t_to_d().reversed() }
 }
 
-/// Ack Vectors both ways, as CCID 2 needs them.
+/// Changes for Ack Vectors both ways, as CCID 2 needs them.
 pub(crate) const VECTORS: [u8; 8] = [34, 4, 6, 1, 32, 4, 6, 1];
 
 impl World {
@@ -93,7 +93,7 @@ impl World {
         }
     }
 
-    /// D is a client that has just begun.
+    /// Returns a world in which D is a client that has just begun.
     pub(crate) fn client(config: Config) -> Self {
         Self::client_from(config, D_ISS, &[])
     }
@@ -102,7 +102,8 @@ impl World {
         Self::new(Connection::connect(SECOND, path(), config, n(iss), data))
     }
 
-    /// D is a server that has got T's Request with these options and data.
+    /// Returns a world in which D is a server that has received T's Request with these options and
+    /// data.
     pub(crate) fn server_with(config: Config, iss: u64, options: &[u8], data: &[u8]) -> Self {
         let octets = packet(
             Header {
@@ -119,14 +120,14 @@ impl World {
         world
     }
 
-    /// D is a server in RESPOND whose Response T has seen.
+    /// Returns a world in which D is a server in RESPOND whose Response T has received.
     pub(crate) fn server(config: Config) -> Self {
         let mut world = Self::server_with(config, D_ISS, &VECTORS, &[]);
         assert_eq!(world.take_one().packet_type(), PacketType::Response);
         world
     }
 
-    /// D is a server in OPEN with nothing left to say.
+    /// Returns a world in which D is a server in OPEN with nothing left to send.
     pub(crate) fn open_server(config: Config) -> Self {
         let mut world = Self::server(config);
         world.now_ns += RTT;
@@ -137,7 +138,7 @@ impl World {
         world
     }
 
-    /// D is a client in OPEN with nothing left to say.
+    /// Returns a world in which D is a client in OPEN with nothing left to send.
     pub(crate) fn open_client(config: Config) -> Self {
         let mut world = Self::client(config);
         world.take();
@@ -152,7 +153,7 @@ impl World {
         world
     }
 
-    /// Takes what D still has to say, and answers its Changes with what they ask for.
+    /// Takes the packets that D still has to send, and confirms its Changes.
     pub(crate) fn settle(&mut self) {
         for _ in 0..10 {
             self.take();
@@ -173,7 +174,7 @@ impl World {
             {
                 let is_list = feature != 3 && feature != 5;
                 let value = if is_list { &value[..1] } else { value };
-                // Change L by Confirm R, Change R by Confirm L.
+                // Confirm R answers Change L, Confirm L answers Change R.
                 let number = if raw.number == 32 { 35 } else { 33 };
                 self.confirms.extend([number, value.len() as u8 + 3, feature]);
                 self.confirms.extend(value);
@@ -181,7 +182,7 @@ impl World {
         }
     }
 
-    /// All packets that D has to send now.
+    /// Returns all packets that D has to send now.
     pub(crate) fn take(&mut self) -> Vec<Out> {
         let mut packets = Vec::new();
         let mut buffer = [0; 2_000];
@@ -214,13 +215,13 @@ impl World {
         assert_eq!(self.take_types(), []);
     }
 
-    /// T sends the next packet, acknowledging what it has seen.
+    /// Sends the next packet of T, which acknowledges the greatest number that T has received.
     pub(crate) fn send(&mut self, packet_type: PacketType, options: &[u8], data: &[u8]) {
         self.t_gss += 1;
         self.send_at(packet_type, self.t_gss, self.t_gsr, options, data);
     }
 
-    /// T sends a packet with these numbers.
+    /// Sends a packet of T with these numbers.
     pub(crate) fn send_at(
         &mut self,
         packet_type: PacketType,
@@ -248,7 +249,8 @@ impl World {
         self.d.handle_datagram(self.now_ns, self.ecn, octets);
     }
 
-    /// Lets time pass, with all timers on the way, and gives what D sends meanwhile with the times.
+    /// Lets time pass, with all timers on the way. Returns the packets that D sends meanwhile, with
+    /// the times.
     pub(crate) fn pass(&mut self, duration_ns: u64) -> Vec<(u64, Out)> {
         let end_ns = self.now_ns + duration_ns;
         let mut packets = Vec::new();
@@ -267,7 +269,7 @@ impl World {
         packets
     }
 
-    /// The datagrams that the application gets.
+    /// Returns the datagrams that the application gets.
     pub(crate) fn received(&mut self) -> Vec<Vec<u8>> {
         let mut datagrams = Vec::new();
         while let Some(event) = self.d.poll_event() {
@@ -283,7 +285,7 @@ impl World {
     }
 }
 
-/// The octets of a packet of T.
+/// Returns the bytes of a packet of T.
 pub(crate) fn packet(header: Header, options: &[u8], data: &[u8]) -> Vec<u8> {
     let header = Header { source_port: 40_000, destination_port: 5_001, ..header };
     let mut buffer = [0; 3_000];
@@ -291,14 +293,14 @@ pub(crate) fn packet(header: Header, options: &[u8], data: &[u8]) -> Vec<u8> {
     buffer[..len].to_vec()
 }
 
-/// Both roles, for cases that hold for either.
+/// Returns worlds of both roles, for cases that hold for either.
 pub(crate) fn open_worlds() -> [World; 2] {
     let worlds = [World::open_server(config_2()), World::open_client(config_2())];
     assert_eq!(worlds[0].d.role(), Role::Server);
     worlds
 }
 
-/// Writes the checksum of a packet of T again, after its octets were changed.
+/// Writes the checksum of a packet of T again, after its bytes were changed.
 pub(crate) fn seal(octets: &mut [u8]) {
     octets[6..8].fill(0);
     let sum = t_to_d().pseudo_header(octets.len()).unwrap().with(octets).finish();

@@ -1,21 +1,21 @@
-//! The applications at both ends of a connection: they send datagrams that say who sent them, and
-//! watch what they are told.
+//! Applications at both ends of a connection: they send datagrams that name their sender, and check
+//! the events that they receive.
 
 use std::collections::BTreeMap;
 
 use dccp::connection::Event;
 
-/// Octets before the filling.
+/// Bytes before the filling.
 const HEAD_LEN: usize = 16;
 
-/// What a connection is to its application, from the first it hears of it to the last.
+/// A connection as its application sees it, from the first event to the last.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Life {
-    /// Its name, which no other life in this world has.
+    /// Name of the life, unique in this world.
     pub(crate) name: u32,
     pub(crate) sent_count: u64,
     pub(crate) received_count: u64,
-    /// The life at the other end, once it has said something.
+    /// Life at the other end, once it has sent a datagram.
     peer: Option<u32>,
     pub(crate) is_connected: bool,
     pub(crate) is_over: bool,
@@ -26,7 +26,7 @@ impl Life {
         Self { name, ..Self::default() }
     }
 
-    /// The next datagram.
+    /// Returns the next datagram.
     pub(crate) fn datagram(&self, len: usize) -> Vec<u8> {
         filled(self.name, self.sent_count, len)
     }
@@ -41,28 +41,28 @@ fn filled(name: u32, number: u64, len: usize) -> Vec<u8> {
     data
 }
 
-/// What was sent and delivered in a world.
+/// Record of the datagrams that were sent and delivered in a world.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
-    /// By life: datagrams that were taken to be sent.
+    /// Datagrams that were accepted for sending, by life.
     taken: BTreeMap<u32, u64>,
-    /// By life that sent: which life received, and which of its datagrams, as bits.
+    /// Receiving life and received datagrams, as bits, by sending life.
     delivered: BTreeMap<u32, (u32, Vec<u64>)>,
 }
 
 impl Ledger {
-    /// A datagram of a life was taken.
+    /// Records that the connection accepted a datagram of a life.
     pub(crate) fn took(&mut self, life: &mut Life) {
         life.sent_count += 1;
         self.taken.insert(life.name, life.sent_count);
     }
 
-    /// Datagrams that were taken to be sent, of all lives.
+    /// Returns the datagrams that were accepted for sending, of all lives.
     pub(crate) fn taken_count(&self) -> u64 {
         self.taken.values().sum()
     }
 
-    /// A life is told something; everything about it must be possible.
+    /// Records an event for a life, and checks that it is possible.
     pub(crate) fn told(&mut self, life: &mut Life, event: &Event) {
         assert!(!life.is_over, "life {} is told {event:?} after its end", life.name);
         match event {

@@ -1,6 +1,7 @@
-//! An end of a world that behaves on the wire as the DCCP of Linux 6.1: silent after the handshake
-//! until data comes, deaf to Changes of server-priority features in OPEN, and strict about the Confirms of its own
-//! Changes. It stands between an endpoint of ours and the links.
+//! End of a world that behaves on the wire like the DCCP of Linux 6.1: it sends nothing after the
+//! handshake until data comes, ignores Changes of server-priority features in OPEN, and requires
+//! Confirms of its own Changes. It rewrites packets between an endpoint of this crate and the
+//! links.
 
 use dccp::connection::reply_without_connection;
 use dccp::feature::{Kind, Rule, number};
@@ -16,13 +17,13 @@ const CHANGES: [u8; 10] =
 /// which only CCID 3 has.
 const INSISTS: [u8; 10] =
     [1, 32, 4, number::SEND_LOSS_EVENT_RATE, 1, 1, 34, 4, number::SEND_LOSS_EVENT_RATE, 1];
-/// Changes of CCID for the data of both directions that such an end makes beside.
+/// Changes of CCID for the data of both directions, which such an end adds.
 const WANTS_CCID_3: [u8; 8] = [32, 4, number::CCID, 3, 34, 4, number::CCID, 3];
-/// Time to the first repetition of a Request, a Close or a CloseReq; each further one takes twice as
-/// long.
+/// Time to the first repetition of a Request, a Close or a CloseReq; each further one takes twice
+/// as long.
 const REPEAT_NS: u64 = 3 * SECOND;
 
-/// Options by which an end with CCID 3 alone asks for it.
+/// Options by which an end with CCID 3 alone requests it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asking {
     ByName,
@@ -34,32 +35,32 @@ enum Phase {
     #[default]
     Handshake,
     Open,
-    /// It has reset the connection.
+    /// End that has reset the connection.
     Gone,
 }
 
-/// What becomes of a packet.
+/// Treatment of a packet.
 #[derive(Debug)]
 pub(crate) enum Passage {
-    /// It goes on with these options.
+    /// Packet that goes on with these options.
     Passes(Vec<u8>),
     Dropped,
-    /// It is answered by this Reset, and goes no further.
+    /// Packet that the stack answers with this Reset, and that goes no further.
     Refused(Header),
 }
 
-/// The stack, with its one connection.
+/// The stack of Linux, with its one connection.
 #[derive(Debug, Default)]
 pub(crate) struct LinuxStack {
     is_server: bool,
-    /// It has no congestion control but CCID 3, and asks for it by name, or by its features alone.
+    /// Way in which a stack with CCID 3 alone requests it: by name, or by its features alone.
     ccid_3_alone: Option<Asking>,
     /// Features of the Changes in its Response: the packet that ends the handshake must confirm
     /// each of them (RFC 4340 §6.6.1).
     asked: Vec<u8>,
     phase: Phase,
     has_heard_data: bool,
-    /// What it repeats, and when it does so next.
+    /// Type of the packet that the stack repeats until an answer comes.
     repeated: Option<PacketType>,
     repeat_due_ns: u64,
     repeat_wait_ns: u64,
@@ -71,7 +72,7 @@ impl LinuxStack {
         Self { is_server, ccid_3_alone, ..Self::default() }
     }
 
-    /// The options of its Request or Response.
+    /// Returns the options of the stack's Request or Response.
     fn asking(&mut self, options: &[u8]) -> Vec<u8> {
         let wanted: &[u8] = match self.ccid_3_alone {
             Some(Asking::ByName) => &WANTS_CCID_3,
@@ -86,7 +87,7 @@ impl LinuxStack {
         padded(options)
     }
 
-    /// Returns whether a packet that is sent until it is answered goes now.
+    /// Returns true if a packet that is repeated until its answer may go now.
     fn may_repeat(&mut self, now_ns: u64, packet_type: PacketType) -> bool {
         if self.repeated != Some(packet_type) {
             self.repeated = Some(packet_type);
@@ -100,7 +101,7 @@ impl LinuxStack {
         is_due
     }
 
-    /// A packet that our endpoint sends in its name.
+    /// Processes a packet that the endpoint sends in place of the stack.
     pub(crate) fn outgoing(&mut self, now_ns: u64, packet: &Packet<'_>) -> Passage {
         use PacketType::{Ack, Close, CloseReq, Request, Response};
         let packet_type = packet.header.packet_type;
@@ -114,7 +115,7 @@ impl LinuxStack {
             return Passage::Dropped;
         }
         match packet_type {
-            // A client with CCIDs to choose from leaves Ack Vectors to its server.
+            // A client with several CCIDs leaves the request for Ack Vectors to its server.
             Request => {
                 let options = without(packet.options, |feature| feature == number::SEND_ACK_VECTOR);
                 return Passage::Passes(self.asking(&options));
@@ -127,7 +128,7 @@ impl LinuxStack {
         Passage::Passes(padded(without(packet.options, is_server_priority)))
     }
 
-    /// A packet that comes for it.
+    /// Processes a packet for the stack.
     pub(crate) fn incoming(&mut self, packet: &Packet<'_>) -> Passage {
         use PacketType::{Ack, Data, DataAck, Request, Reset as ResetType};
         let packet_type = packet.header.packet_type;
@@ -146,7 +147,7 @@ impl LinuxStack {
         Passage::Passes(without(packet.options, is_server_priority))
     }
 
-    /// Returns whether each Change of its Response has a Confirm.
+    /// Returns true if each Change of the stack's Response has a Confirm.
     fn has_confirms(&self, options: &[u8]) -> bool {
         let confirmed = features(options, false);
         let count = |list: &[u8], wanted| list.iter().filter(|feature| **feature == wanted).count();
@@ -175,14 +176,14 @@ fn features(options: &[u8], are_changes: bool) -> Vec<u8> {
     Options::new(options).filter_map(|raw| feature(raw.option)).collect()
 }
 
-/// Puts the padding before the options.
+/// Returns the options with padding before them.
 fn padded(options: Vec<u8>) -> Vec<u8> {
     let mut padded = vec![0; options.len().next_multiple_of(4) - options.len()];
     padded.extend(options);
     padded
 }
 
-/// The options without Changes of certain features and the Mandatory before those.
+/// Returns the options without Changes of certain features and without the Mandatory before those.
 fn without(options: &[u8], is_ignored: impl Fn(u8) -> bool) -> Vec<u8> {
     let mut kept = Vec::new();
     let mut mandatory = false;

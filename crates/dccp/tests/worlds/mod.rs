@@ -1,11 +1,11 @@
-//! Random worlds: two endpoints over two emulated links that lose up to half of the packets, reorder,
-//! double and corrupt them, with widths of the path that change and ends that restart, all from one
-//! seed on a virtual clock.
+//! Random worlds: two endpoints over two emulated links that lose up to half of the packets,
+//! reorder, duplicate and corrupt them, with paths whose width changes and ends that restart, all
+//! from one seed on a virtual clock.
 //!
 //! In each world every connection closes, no datagram is delivered twice, changed, or to another
 //! connection than the one that it was sent on, no state is impossible, and memory stays bounded.
-//! `GODWIT_WORLD_SEED=s` lives one world and tells it, `GODWIT_WORLD_SEEDS=n` so many, from
-//! `GODWIT_WORLD_FIRST` on; `cargo xtask dccp-worlds` has 10,000 of each kind.
+//! `GODWIT_WORLD_SEED=s` runs one world and prints its report, `GODWIT_WORLD_SEEDS=n` runs n
+//! worlds, from `GODWIT_WORLD_FIRST` on; `cargo xtask dccp-worlds` runs 10,000 of each kind.
 
 mod application;
 mod linux;
@@ -20,22 +20,22 @@ use plan::{LinuxKind, Plan};
 use world::{Report, World};
 
 const COMMAND: &str = "cargo test -p dccp --test main worlds:: -- --nocapture";
-/// Worlds of a run.
+/// Count of worlds in a run.
 const WORLDS_COUNT: u64 = 10_000;
-/// Threads that share them.
+/// Count of threads that share the worlds.
 const THREADS_COUNT: usize = 2;
-/// What a world may hold at once: both ends, both links, and what the test itself remembers.
+/// Most bytes that a world may hold at once: both ends, both links, and the records of the test.
 const WORLD_BYTES_MAX: u64 = 1 << 18;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number"))
 }
 
-/// Lives a world; a failure says how to see it again.
+/// Runs a world. After a failure it prints the command that repeats it.
 fn live(seed: u64) -> Result<Report, u64> {
     let mut lived = Ok(Report::default());
     let counted = allocation_counter::measure(|| {
-        // Caught inside: the counting must come to its end.
+        // Caught inside, because the counting must come to its end.
         lived = catch_unwind(AssertUnwindSafe(|| World::new(Plan::from_seed(seed)).live()));
     });
     let held_bytes = counted.bytes_max;
@@ -53,13 +53,14 @@ fn live(seed: u64) -> Result<Report, u64> {
     })
 }
 
-/// Returns the seeds of a run that has `count` of them unless the environment says otherwise.
+/// Returns the seeds of a run: `count` of them, unless the environment has another count.
 fn seeds(count: u64) -> Range<u64> {
     let first = number("GODWIT_WORLD_FIRST").unwrap_or(0);
     first..first + number("GODWIT_WORLD_SEEDS").unwrap_or(count)
 }
 
-/// Lives the worlds of all seeds, spread over threads; the sum of the reports and what has failed.
+/// Runs the worlds of all seeds, spread over threads. Returns the sum of the reports, and the
+/// failures.
 fn spread<F: Send>(
     seeds: &Range<u64>,
     live_one: impl Fn(u64) -> (Report, Vec<F>) + Sync,
@@ -102,48 +103,51 @@ fn every_connection_closes_and_nothing_arrives_twice_or_changed() {
     println!("dccp-worlds: {count} worlds: {total:?}");
     assert!(failed.is_empty(), "{} worlds failed: {failed:?}", failed.len());
     if count >= 1_000 {
-        // Worlds in which nothing happens prove nothing: the least of each for a thousand worlds.
+        // Worlds without events prove nothing: a thousand worlds must have this many of each.
         for (name, seen, per_thousand) in total.shares() {
             assert!(seen * 1_000 >= per_thousand * count, "too little of {name}: {total:#?}");
         }
     }
 }
 
-/// Worlds of each kind with Linux at one end.
+/// Count of worlds of each kind with Linux at one end.
 const LINUX_COUNT: u64 = 600;
 const LINUX_KINDS: [LinuxKind; 4] =
     [LinuxKind::Clean, LinuxKind::Lossy, LinuxKind::NoCommonCcid, LinuxKind::Fast];
-/// One seed of so many has a fast world, which takes as long as ten others.
+/// Number of seeds per fast world, which takes as long as ten others.
 const FAST_EVERY: u64 = 10;
 
-/// Returns whether a world with Linux came to what it should.
+/// Returns true if a world with Linux has the right result.
 fn is_right(plan: &Plan, kind: LinuxKind, report: &Report) -> bool {
     let lost = report.taken.saturating_sub(report.delivered);
-    // Linux ends a connection whose first packet behind its Response is a Sync (RFC 4340 §8.5 has
-    // step 7 answer by a Sync). A client sends one for what comes too late, and it may overtake.
+    // Linux ends a connection whose first packet after its Response is a Sync (in RFC 4340 §8.5
+    // step 7 answers with a Sync). A client sends one for a packet that comes too late, and it may
+    // overtake.
     if report.refusals > 0 && kind != LinuxKind::NoCommonCcid {
         return report.connected < 2 && report.syncs > 0;
     }
     match kind {
-        // Half a dozen would be what a stalled sender's queue takes.
+        // A stalled sender's queue alone would accept half a dozen.
         LinuxKind::Clean => report.connected == 2 && report.taken >= 15 && lost == 0,
-        // When Requests are lost there is little time: Linux repeats its own after 3 s.
+        // Lost Requests leave little time: Linux repeats its own after 3 s.
         LinuxKind::Lossy => {
             let has_met = report.connected == 2 || (report.taken == 0 && report.lost >= 2);
             has_met && lost <= 2 + report.taken / 10
         }
-        // Linux drops data whose acknowledgement is outside of its own window, and asks by a Sync.
+        // Linux drops data whose acknowledgement is outside of its own window, and sends a Sync.
         LinuxKind::Fast => {
             report.connected == 2 && report.taken >= 100 && lost <= report.taken / 20
         }
-        // A client of ours tells its user why; a server tells nobody of a Request.
+        // A client of this crate reports the reason to its user; a server does not report a
+        // Request.
         LinuxKind::NoCommonCcid => {
             report.taken == 0 && (plan.linux != Some(true) || report.disagreements == 1)
         }
     }
 }
 
-/// Lives the worlds with Linux of a seed, one of each kind; the kinds that failed.
+/// Runs the worlds with Linux of a seed, one of each kind. Returns the sum of the reports, and the
+/// kinds that failed.
 fn live_with_linux(seed: u64) -> (Report, Vec<(u64, LinuxKind)>) {
     let (mut total, mut failed) = (Report::default(), Vec::new());
     for kind in LINUX_KINDS {

@@ -1,4 +1,4 @@
-//! What a world is made of: everything that is drawn before it begins.
+//! Contents of a world: all random choices made before it begins.
 
 use core::fmt;
 
@@ -13,31 +13,31 @@ use crate::worlds::world::{MS, SECOND};
 /// Widths of paths, with the IP header.
 const PATH_BYTES: [usize; 5] = [600, 800, 1_006, 1_280, 1_500];
 
-/// Something that happens to the world by itself.
+/// A planned event of the world.
 #[derive(Clone, Debug)]
 pub(crate) enum Deed {
-    /// The client's application wants a connection, from this port on.
+    /// Connection that the client's application makes, from this port.
     Connect { local_port: u16 },
-    /// An end loses all that it knows, and starts again.
+    /// End that loses all its state, and starts again.
     Restart { is_server: bool },
-    /// A link is changed while it runs.
+    /// Link whose settings change while it runs.
     ChangeLink { is_to_client: bool, settings: Box<Settings> },
-    /// The path takes packets of another width.
+    /// Path that gets another width.
     ChangePath { packet_bytes_max: usize },
-    /// The applications of an end close what they have.
+    /// Applications of an end that close all their connections.
     CloseAll { is_server: bool, is_rude: bool },
 }
 
-/// What the applications of an end do.
+/// Behaviour of the applications of an end.
 #[derive(Clone, Debug)]
 pub(crate) struct Habit {
     pub(crate) config: Config,
     /// Time between two bursts of sending; 0 for never.
     pub(crate) period_ns: u64,
-    /// Datagrams of a burst at most.
+    /// Most datagrams of a burst.
     pub(crate) burst_count: u64,
     pub(crate) data_bytes_max: usize,
-    /// Stops to read after so many datagrams.
+    /// Count of datagrams after which the application stops reading.
     pub(crate) deaf_after: Option<u64>,
 }
 
@@ -48,39 +48,40 @@ pub(crate) struct Plan {
     pub(crate) carrier: Carrier,
     pub(crate) is_v6: bool,
     pub(crate) uses_init_cookies: bool,
-    /// Of the client and of the server.
+    /// Habits of the client and of the server.
     pub(crate) habits: [Habit; 2],
-    /// To the server and to the client.
+    /// Links to the server and to the client.
     pub(crate) links: [Settings; 2],
     pub(crate) packet_bytes_max: usize,
-    /// Whether the path says that packets are too big for it.
+    /// True if the path reports packets that are too big for it.
     pub(crate) tells_too_big: bool,
     pub(crate) request_data_len: usize,
-    /// How long the applications talk.
+    /// Time for which the applications send.
     pub(crate) talk_ns: u64,
-    /// Whether the server speaks as Linux does, or the client; neither in most worlds.
+    /// End that speaks as Linux does: true for the server, false for the client; `None` in most
+    /// worlds.
     pub(crate) linux: Option<bool>,
     pub(crate) deeds: Vec<(u64, Deed)>,
 }
 
-/// Worlds with an end that speaks as Linux does.
+/// Kinds of worlds with an end that speaks as Linux does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LinuxKind {
-    /// Nothing is lost.
+    /// World without losses.
     Clean,
     Lossy,
-    /// Nothing is lost, and so much is sent that the acknowledgements of a round trip exceed the
+    /// World without losses that sends so much that the acknowledgements of a round trip exceed the
     /// Sequence Window of Linux.
     Fast,
-    /// Nothing is lost, and both ends have one congestion control each, not the same.
+    /// World without losses whose ends have one congestion control each, not the same.
     NoCommonCcid,
 }
 
-/// When the applications have closed everything.
+/// Time at which the applications have closed all connections.
 pub(crate) const TALK_NS: u64 = 4 * SECOND;
 
 impl Plan {
-    /// Everything that a seed stands for.
+    /// Returns the plan of a seed.
     pub(crate) fn from_seed(seed: u64) -> Self {
         let mut random = Random::from_seed(seed ^ 0xdcc0_0000);
         let random = &mut random;
@@ -88,7 +89,7 @@ impl Plan {
         let allows_partial = random.chance(1, 10);
         let mut deeds = Vec::new();
         for _ in 0..=random.below(3) {
-            // Ports come again, so that a connection meets what is left of another one.
+            // Ports come again, so that a connection meets remains of another one.
             let local_port = 40_000 + random.below(2) as u16;
             deeds.push((random.below(TALK_NS * 3 / 4), Deed::Connect { local_port }));
         }
@@ -117,12 +118,13 @@ impl Plan {
         }
     }
 
-    /// A world with one connection between an end of ours and one that speaks as Linux does, of which
-    /// one sends. Without losses all that is sent must arrive: the path reorders and doubles packets.
+    /// Returns a world with one connection between an end of this crate and one that speaks as
+    /// Linux does. One of them sends. The path reorders and duplicates packets; without losses all
+    /// data must arrive.
     pub(crate) fn with_linux(seed: u64, kind: LinuxKind) -> Self {
         let mut random = Random::from_seed(seed ^ 0x11_0600);
         let is_server = random.chance(1, 2);
-        // A server of Linux that has something to say would not be silent.
+        // A server of Linux with data to send would not be silent.
         let does_client_send = is_server || random.chance(3, 4);
         let links = [0, 1].map(|_| linux_link(&mut random, kind, is_server));
         let ours = [&[2][..], &[3], &[2, 3], &[3, 2]];
@@ -143,7 +145,7 @@ impl Plan {
             ..Config::default()
         };
         let data_bytes_max = match random.below(4) {
-            // Most datagrams are as long as the path takes, so that nothing fits beside them.
+            // Most datagrams are as long as the path permits, so that no options fit next to them.
             0 => 10 * PATH_BYTES[4],
             _ => 16 + random.below(1_424) as usize,
         };
@@ -214,7 +216,7 @@ fn deed(random: &mut Random, may_corrupt: bool) -> Deed {
     }
 }
 
-/// Words that are known to be right.
+/// Parser of link settings that are known to be right.
 trait ParseLink {
     fn parse_link(&self) -> Settings;
 }
@@ -225,7 +227,7 @@ impl ParseLink for str {
     }
 }
 
-/// A link of a world with Linux, which is the server or the client.
+/// Returns a link of a world with Linux, which is the server or the client.
 fn linux_link(random: &mut Random, kind: LinuxKind, is_server: bool) -> Settings {
     let delay_ms = 1 + random.below(60);
     let mut words = format!("limit 1000 delay {delay_ms}ms");
@@ -235,7 +237,7 @@ fn linux_link(random: &mut Random, kind: LinuxKind, is_server: bool) -> Settings
         1 => format!(" reorder {}%", 1 + random.below(40)),
         _ => format!(" {}us", random.below(delay_ms * 900)),
     };
-    // A second Request would draw a second Reset of an end of ours, which names nothing.
+    // A second Request would draw a second Reset of an end of this crate, which names no feature.
     let may_double = !(kind == LinuxKind::NoCommonCcid && is_server);
     if random.chance(1, 2) && may_double {
         words += &format!(" duplicate {}%", 1 + random.below(20));
@@ -263,7 +265,7 @@ fn link(random: &mut Random, may_corrupt: bool) -> Settings {
         0 => String::new(),
         1 => format!(" loss {}%", 1 + random.below(10)),
         2 => format!(" loss {}%", 1 + random.below(50)),
-        // Half of the packets at most: bad no more often than good again.
+        // At most half of the packets: the bad state begins no more often than it ends.
         3 => format!(" loss gemodel {}% {}%", 1 + random.below(10), 10 + random.below(60)),
         _ => format!(" loss state {}% {}% 5% 50% 2%", 1 + random.below(10), 20 + random.below(60)),
     };
@@ -276,7 +278,7 @@ fn link(random: &mut Random, may_corrupt: bool) -> Settings {
     if words.contains("loss") && random.chance(1, 4) {
         words += " ecn";
     }
-    // Some limit always, or a good link would carry more than a test has time for.
+    // There is always some limit; an unlimited link would carry more than a test has time for.
     let rate_kbit = 100 + random.below(900);
     words += &match random.below(2) {
         0 => format!(" rate {rate_kbit}kbit 20"),
@@ -289,7 +291,7 @@ fn habit(random: &mut Random, allows_partial: bool) -> Habit {
     let ccids: [&[u8]; 5] = [&[2], &[3], &[2, 3], &[3, 2], &[2, 3]];
     let mut pick = || random.pick(&ccids).unwrap().to_vec();
     let (tx_ccids, rx_ccids) = (pick(), pick());
-    // CCIDs that have none in common end the connection, which is right and soon boring.
+    // CCIDs without a common value end the connection, which is right but tests little.
     let or_both = |ccids: Vec<u8>, keep: bool| if keep { ccids } else { vec![2, 3] };
     let tx_ccids = or_both(tx_ccids, random.chance(4, 5));
     let rx_ccids = or_both(rx_ccids, random.chance(1, 2));

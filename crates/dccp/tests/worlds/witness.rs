@@ -1,4 +1,4 @@
-//! What must hold of a connection whenever one looks at it, and what went over the wires.
+//! Invariants of a connection at any time, and a record of the packets on the wires.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,12 @@ pub(crate) struct Wire {
     used: BTreeMap<(u16, u16), Vec<(SequenceNumber, SequenceNumber)>>,
 }
 
-/// Numbers that a life may skip: none. Resets without a connection take theirs from what they answer.
+/// Largest step between two numbers of a life: no number is skipped. Resets without a connection
+/// take their number from the packet that they answer.
 const STEP_MAX: i64 = 1;
 
 impl Wire {
-    /// A packet left its end. Says what it was, if it is whole.
+    /// Records a packet that left its end. Returns its type, if it is whole.
     pub(crate) fn saw(&mut self, octets: &[u8]) -> Option<PacketType> {
         let packet_type = PacketType::from_number(octets[8] >> 1 & 15)?;
         let mut number = [0; 8];
@@ -45,7 +46,7 @@ impl Wire {
     }
 }
 
-/// Looks at a connection; `peer` is what the other end has sent.
+/// Checks the invariants of a connection; `peer` has the packets that the other end has sent.
 pub(crate) fn look(key: &Key, connection: &Connection, peer: &Wire) {
     let state = connection.state();
     let is_possible = match connection.role() {
@@ -63,7 +64,7 @@ pub(crate) fn look(key: &Key, connection: &Connection, peer: &Wire) {
         Some(SenderFigures::Window { cwnd, pipe, rto_ns, ack_ratio, .. }) => {
             assert!(cwnd >= 1 && ack_ratio >= 1, "window {cwnd}, ratio {ack_ratio}");
             assert!(pipe < 100_000 && rto_ns > 0, "pipe {pipe}, timeout {rto_ns}");
-            // Data under way was sent within the window of then, which was twice as wide at most.
+            // Data under way was sent within an earlier window, which was at most twice as wide.
             assert!(u64::from(ack_ratio) <= u64::from(cwnd).max(2), "{ack_ratio} of {cwnd}");
         }
         Some(SenderFigures::Rate { x, x_recv, x_calc, p, interval_ns, .. }) => {

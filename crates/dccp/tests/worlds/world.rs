@@ -23,20 +23,20 @@ pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const SECOND: u64 = 1_000 * MS;
 
 const SERVER_PORT: u16 = 5_001;
-/// A connection that nobody answers is given up after eight minutes, and TIMEWAIT takes four: with
-/// a Request before and a Close behind that is over by then.
+/// Time by which all connections are over. An end gives up a connection without answers after eight
+/// minutes, and TIMEWAIT takes four; a Request before and a Close after that fit, too.
 const END_NS: u64 = 2_400 * SECOND;
-/// Steps of the clock without time passing.
+/// Most steps of the clock without time passing.
 const STILL_MAX: u32 = 10_000;
 
-/// What a world came to.
+/// Result of a world.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Report {
     pub(crate) connected: u64,
     pub(crate) delivered: u64,
-    /// Datagrams that were taken to be sent.
+    /// Datagrams that were accepted for sending.
     pub(crate) taken: u64,
-    /// Connections that ended with what the other end or the protocol said.
+    /// Connections that ended because of the other end or of the protocol.
     ended: u64,
     restarts: u64,
     /// Packets that the links have lost.
@@ -49,11 +49,11 @@ pub(crate) struct Report {
     pub(crate) syncs: u64,
     resets: u64,
     pub(crate) held_bytes_max: u64,
-    /// Data that came to an end of ours before the packet which ends its handshake.
+    /// Data that came to an end of this crate before the packet that ends its handshake.
     pub(crate) overtaken_starts: u64,
-    /// Packets to an end that speaks as Linux does which it answered by a Reset.
+    /// Packets that an end that speaks as Linux does has answered with a Reset.
     pub(crate) refusals: u64,
-    /// Connections that ended at ours with the congestion control named as the reason.
+    /// Connections of this crate that ended with the congestion control as the reported reason.
     pub(crate) disagreements: u64,
 }
 
@@ -85,7 +85,7 @@ impl Report {
         ]
     }
 
-    /// What must be seen how often in a thousand worlds.
+    /// Returns name, count, and least count in a thousand worlds of each kind of event.
     pub(crate) fn shares(&self) -> [(&'static str, u64, u64); 12] {
         [
             ("connections", self.connected, 1_000),
@@ -104,13 +104,13 @@ impl Report {
     }
 }
 
-/// What comes to pass at a time.
+/// Event that is due at a time.
 #[derive(Debug)]
 enum Due {
     Deed(Deed),
-    /// The applications of an end send.
+    /// Time for the applications of an end to send.
     Talk(usize),
-    /// The path tells an end that a packet was too big.
+    /// Message of the path to an end that a packet was too big.
     TooBig {
         end: usize,
         key: Key,
@@ -119,13 +119,13 @@ enum Due {
     },
 }
 
-/// One end.
+/// One end of the world.
 struct End {
     endpoint: Endpoint,
     lives: BTreeMap<Key, Life>,
-    /// What it has sent.
+    /// Record of the packets that the end has sent.
     wire: Wire,
-    /// It speaks as Linux does.
+    /// Stack of an end that speaks as Linux does.
     linux: Option<LinuxStack>,
 }
 
@@ -135,7 +135,7 @@ pub(crate) struct World {
     random: Random,
     /// Client and server.
     ends: [End; 2],
-    /// From the end of the same index.
+    /// Links, each from the end of the same index.
     links: [Link; 2],
     packet_bytes_max: usize,
     agenda: BinaryHeap<Reverse<(u64, u64)>>,
@@ -146,7 +146,7 @@ pub(crate) struct World {
     report: Report,
 }
 
-/// The client's address and the server's.
+/// Returns the client's address and the server's.
 fn addresses(is_v6: bool) -> [IpAddr; 2] {
     if is_v6 {
         [[0xfd00, 0, 0, 0, 0, 0, 0, 1].into(), [0xfd00, 0, 0, 0, 0, 0, 0, 2].into()]
@@ -215,7 +215,7 @@ impl World {
         self.dues.insert(self.serial, due);
     }
 
-    /// Lives it to the end of the last connection.
+    /// Runs the world to the end of the last connection.
     pub(crate) fn live(mut self) -> Report {
         let mut still_count = 0;
         loop {
@@ -243,7 +243,7 @@ impl World {
         self.report
     }
 
-    /// Connections that are there.
+    /// Returns the connections that exist.
     fn left(&self) -> Vec<(Key, State)> {
         let keys = self.ends.iter().flat_map(|end| {
             let keys = end.lives.keys();
@@ -270,7 +270,7 @@ impl World {
         }
     }
 
-    /// Lets packets and news pass until nobody has any for now.
+    /// Moves packets and events until there are none for now.
     fn settle(&mut self) {
         for round in 0.. {
             assert!(round < STILL_MAX, "packets without end at {}", self.now_ns);
@@ -286,7 +286,8 @@ impl World {
         }
     }
 
-    /// What an end has to send goes onto its link, if the path is wide enough.
+    /// Puts the packets of an end onto its link, if the path is wide enough. Returns true if there
+    /// were any.
     fn send(&mut self, index: usize) -> bool {
         let mut buffer = [0; 2_000];
         let mut has_sent = false;
@@ -325,7 +326,7 @@ impl World {
                 buffer[..len].copy_from_slice(&octets);
             }
             if is_udp {
-                // In place of the checksum of UDP.
+                // This replaces the checksum of UDP.
                 let sum = crc32c(&buffer[..len]).to_be_bytes();
                 buffer[len..len + 4].copy_from_slice(&sum);
                 len += 4;
@@ -335,7 +336,8 @@ impl World {
         }
     }
 
-    /// What leaves the link of an end arrives at the other one.
+    /// Delivers the packets from the link of an end to the other end. Returns true if there were
+    /// any.
     fn arrive(&mut self, index: usize) -> bool {
         let mut buffer = [0; 2_000];
         let mut has_arrived = false;
@@ -415,7 +417,7 @@ impl World {
             if is_over {
                 end.lives.remove(&key);
             } else if self.now_ns >= SECOND + TALK_NS {
-                // Whoever comes so late is sent away.
+                // A connection that comes so late is closed.
                 let now_ns = self.now_ns;
                 end.endpoint.with(&key, |connection| connection.close(now_ns));
             }
@@ -499,14 +501,14 @@ impl World {
         }
     }
 
-    /// Every application of an end sends what it can.
+    /// Sends datagrams of every application of an end, as many as its connection accepts.
     fn talk(&mut self, index: usize) {
         let habit = &self.plan.habits[index];
         let (period_ns, burst_count) = (habit.period_ns, habit.burst_count);
         let end = &mut self.ends[index];
         let waits = self.plan.linux.is_some();
         for (key, life) in &mut end.lives {
-            // As with a call that connects: the application has the connection when it is told of it.
+            // An application gets the connection with the event, as from a call that connects.
             if waits && !life.is_connected {
                 continue;
             }
@@ -530,12 +532,12 @@ impl World {
     }
 }
 
-/// Type of a packet.
+/// Returns the type of a packet.
 fn packet_type(octets: &[u8]) -> Option<PacketType> {
     PacketType::from_number(octets.get(8)? >> 1 & 15)
 }
 
-/// A packet with other options; `None` when it is dropped.
+/// Returns a packet with other options; `None` when it is dropped.
 fn rewritten(packet: &Packet<'_>, passage: Passage, integrity: Integrity) -> Option<Vec<u8>> {
     let Passage::Passes(options) = passage else { return None };
     let mut octets = [0; 2_000];

@@ -77,7 +77,8 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 const ACK_RATIO: u8 = 5;
-/// Data of the target that was sent but for its window or the time that it waits for.
+/// Time in which the target would send data if it were not blocked by its window or a missing
+/// packet.
 const SHORT: Duration = Duration::from_millis(60);
 
 fn demand_state(answer: &Answer, peer: &Peer<'_>, number: u64, state: PacketState) -> Judged {
@@ -108,7 +109,7 @@ fn late_arrival(bench: &Bench) -> Judged {
     demand_state(&answer, &peer, late.header.sequence, PacketState::Received)
 }
 
-/// Octets of the Ack Vectors of a packet.
+/// Returns the bytes of the Ack Vectors of a packet.
 fn vector_len(answer: &Answer) -> usize {
     let vectors = answer
         .raw_options()
@@ -119,7 +120,7 @@ fn vector_len(answer: &Answer) -> usize {
 fn shortened(bench: &Bench) -> Judged {
     let mut peer = Peer::open(bench)?;
     for _ in 0..15 {
-        // Each second one is lost: an octet of the vector for each packet.
+        // Every second packet is lost: a byte of the vector for each packet.
         let _lost = peer.next(PacketType::Data);
         peer.send_data(b"alternating");
     }
@@ -135,7 +136,7 @@ fn shortened(bench: &Bench) -> Judged {
 
 fn before_the_first(bench: &Bench) -> Judged {
     let mut peer = Peer::open(bench)?;
-    // Four times 64 packets, and the target has sent a few.
+    // The vector covers four times 64 packets, but the target has sent only a few.
     let draft = peer.next(PacketType::Ack).options(&[number::ACK_VECTOR_0, 6, 63, 63, 63, 63]);
     peer.send(&draft);
     let sync = peer.next(PacketType::Sync);
@@ -157,7 +158,7 @@ fn ack_ratio(bench: &Bench) -> Judged {
         let mut last = first;
         for _ in 0..packets {
             last = peer.send_data(b"ratio");
-            // Packets that are taken together may be acknowledged together.
+            // Packets that the target processes together may be acknowledged together.
             answers.extend(peer.barrier()?);
         }
         let acknowledges =

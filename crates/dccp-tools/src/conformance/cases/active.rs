@@ -1,4 +1,4 @@
-//! The target as a client: it is told to connect to the suite, which then is the server.
+//! Cases with the target as a client: the suite makes it connect, and is the server then.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use crate::conformance::negotiation::{change, confirm_of, confirms_for};
 use crate::conformance::peer::{Peer, option};
 use crate::conformance::verdict::{Judged, Stop, demand};
 
-/// Longer than a client repeats its Request: three minutes are the example of §8.1.1.
+/// Time that is longer than a client repeats its Request: three minutes are the example of §8.1.1.
 const GIVES_UP_WITHIN: Duration = Duration::from_secs(240);
 const CCID: u8 = 1;
 const SEND_NDP_COUNT: u8 = 7;
 
-/// A target that waits for the answer to its Request.
+/// Returns a connection with a target that waits for the answer to its Request, and that Request.
 fn called(bench: &Bench) -> Result<(Peer<'_>, Answer), Stop> {
     bench.needs_echo()?;
     let mut control = Peer::open(bench)?;
@@ -34,7 +34,7 @@ fn called(bench: &Bench) -> Result<(Peer<'_>, Answer), Stop> {
     Ok((peer, request))
 }
 
-/// Answers a Request, and agrees to everything.
+/// Answers a Request, and confirms all its Changes.
 fn respond(peer: &mut Peer<'_>, request: &Answer, more: &[u8]) {
     let options = [&confirms_for(request, |_| true)[..], more].concat();
     let mut response = peer.next(PacketType::Response).options(&options);
@@ -46,7 +46,7 @@ fn is_ack(answer: &Answer) -> bool {
     answer.is(PacketType::Ack) || answer.is(PacketType::DataAck)
 }
 
-/// A target that has sent its first Ack.
+/// Returns a connection with a target that has sent its first Ack, with the Request and that Ack.
 fn part_open_with<'b>(bench: &'b Bench, more: &[u8]) -> Result<(Peer<'b>, Answer, Answer), Stop> {
     let (mut peer, request) = called(bench)?;
     respond(&mut peer, &request, more);
@@ -148,7 +148,7 @@ pub(super) fn cookies(bench: &Bench) -> Judged {
     demand(given(&answer).is_empty(), "no Init Cookie once it is open", || answer.to_string())
 }
 
-/// Refuses one of the features that the Request asked for.
+/// Refuses one of the features that the Request has a Change of.
 fn refuse<'b>(bench: &'b Bench, feature: u8) -> Result<Peer<'b>, Stop> {
     let (mut peer, request) = called(bench)?;
     let changes = request.changes();
@@ -184,7 +184,8 @@ pub(super) fn client_closes(bench: &Bench) -> Judged {
     let reset = peer.next(PacketType::Reset).reset(ResetCode::Closed);
     peer.send(&reset);
     peer.is_open = false;
-    // It was a valid Reset, so nothing answers it, and what comes later meets TIMEWAIT.
+    // That was a valid Reset, so the target does not answer it, and is in TIMEWAIT for later
+    // packets.
     let ack = peer.next(PacketType::Ack);
     peer.send(&ack);
     peer.wait_reset(ResetCode::NoConnection, "in TIMEWAIT").map(drop)

@@ -1,4 +1,4 @@
-//! Checksums and their coverage (RFC 4340 §9), and what RFC 6773 makes of them.
+//! Checksums and their coverage (RFC 4340 §9), and the exceptions of RFC 6773.
 
 use dccp::header::checksum::crc32c;
 use dccp::header::{PacketType, ResetCode};
@@ -46,11 +46,11 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 const CHECKSUM_AT: usize = 6;
-/// CCVal and CsCov.
+/// Byte with CCVal and CsCov.
 const COVERAGE_AT: usize = 5;
 const MINIMUM_COVERAGE: u8 = 8;
 const CHECK_DATA_CHECKSUM: u8 = 9;
-/// The code of a drop stands in these bits of a block that is one (§11.7).
+/// Bit of a block that has the code of a drop (§11.7).
 const DROPPED: u8 = 0x80;
 
 fn needs_ip(bench: &Bench) -> Judged {
@@ -95,7 +95,7 @@ fn over_ipv6(bench: &Bench) -> Judged {
     odd_lengths(bench)
 }
 
-/// An open connection whose target takes checksums that cover as little as `minimum` says.
+/// Opens a connection whose target accepts checksums with the coverage `minimum`.
 fn covering<'b>(bench: &'b Bench, minimum: u8) -> Result<Peer<'b>, Stop> {
     let (kind, feature) = (FeatureOption::ChangeR, MINIMUM_COVERAGE);
     let asked = FeatureChange { kind, feature, value: &[minimum] };
@@ -129,16 +129,17 @@ fn coverage_past_the_end(bench: &Bench) -> Judged {
     peer.demand_dropped(&draft, |octets| octets[COVERAGE_AT] |= 15)
 }
 
-/// Whether the report says that the packet that it acknowledges first had its data dropped so.
+/// Returns true if the packet reports a drop with this code.
 fn has_drop(answer: &Answer, code: u8) -> bool {
     let blocks = answer.option(number::DATA_DROPPED).unwrap_or(&[]);
     blocks.iter().any(|block| block & 0xf0 == DROPPED | code << 4)
 }
 
-/// Data that may not reach the application: it is delivered, if `may_deliver`, or dropped with `code`.
+/// Checks that the target reports data that may not reach the application as dropped with `code`,
+/// and does not deliver it.
 fn demand_drop(bench: &Bench, peer: &mut Peer<'_>, data: &[u8], code: u8) -> Judged {
     let expected = format!("Data Dropped with code {code}");
-    // With what follows, the Ack Ratio is reached.
+    // With this packet, the Ack Ratio is reached.
     peer.send_data(b"next");
     let report = peer.wait(&expected, |answer| has_drop(answer, code))?;
     let number = peer.sent.minus(1).value();

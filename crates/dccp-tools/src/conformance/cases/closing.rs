@@ -1,4 +1,4 @@
-//! How connections end (RFC 4340 §8.3).
+//! End of connections (RFC 4340 §8.3).
 
 use std::time::Duration;
 

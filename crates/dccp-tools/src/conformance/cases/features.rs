@@ -121,14 +121,15 @@ const ECN_INCAPABLE: u8 = 4;
 const ACK_RATIO: u8 = 5;
 const SEND_ACK_VECTOR: u8 = 6;
 const SEND_LOSS_EVENT_RATE: u8 = 192;
-/// A feature that nobody has: for experiments (§19.4).
+/// Number of a feature that no target has: for experiments (§19.4).
 const UNKNOWN: u8 = 126;
-/// Longer than a target needs to ask for what it wants, and less than it waits to ask again.
+/// Time that is longer than a target needs to send its Changes, and shorter than it waits to repeat
+/// them.
 const MOMENT: Duration = Duration::from_millis(100);
-/// A CCID that nobody has.
+/// Number of a CCID that no target has.
 const NO_CCID: u8 = 250;
 
-/// The first Confirm of a packet.
+/// Returns the first Confirm of a packet.
 fn confirm(answer: &Answer, kind: FeatureOption, feature: u8) -> Result<Vec<u8>, Stop> {
     let mut values = answer.features(kind, feature);
     if values.is_empty() {
@@ -220,18 +221,19 @@ fn not_the_owner(bench: &Bench) -> Judged {
     demand_empty(bench, ChangeR, SEQUENCE_WINDOW, &wide(1_000))
 }
 
-/// A Change that the target makes and that nobody has answered.
+/// A Change of the target without an answer.
 struct Pending<'b> {
     peer: Peer<'b>,
     kind: FeatureOption,
     feature: u8,
     value: Vec<u8>,
-    /// The packet that it came with.
+    /// Packet with the Change.
     answer: Answer,
 }
 
-/// Opens a connection without Ack Vectors: a target that sends with CCID 2 must ask for them. What it asks
-/// for last counts, since only a Confirm that acknowledges that is looked at.
+/// Opens a connection without Ack Vectors: a target that sends with CCID 2 must request them. The
+/// last Change is the pending one, because the target only processes a Confirm that acknowledges
+/// it.
 fn pending(bench: &Bench) -> Result<Pending<'_>, Stop> {
     let mut peer = Peer::new(bench);
     peer.is_agreeing = false;
@@ -257,7 +259,7 @@ fn pending(bench: &Bench) -> Result<Pending<'_>, Stop> {
 }
 
 impl Pending<'_> {
-    /// The Confirm that agrees.
+    /// Returns the Confirm that agrees.
     fn agreement(&self) -> Vec<u8> {
         let is_list = !matches!(self.feature, SEQUENCE_WINDOW | ACK_RATIO);
         let first = if is_list { &self.value[..1] } else { &[] };
@@ -359,8 +361,8 @@ fn of_half_connections(bench: &Bench) -> Judged {
     let mut peer = Peer::new(bench);
     let ours = FeatureChange { kind: ChangeR, feature: SEND_LOSS_EVENT_RATE, value: &[1] };
     let theirs = FeatureChange { kind: ChangeL, ..ours };
-    // CCID 3 for our data, 2 for the target's. While that is open nothing may be said of its
-    // features (§10.3), but CCID 2 has been there before.
+    // The Request proposes CCID 3 for the suite's data and 2 for the target's. Until they are
+    // agreed, no option may concern their features (§10.3); CCID 2 has been in use before.
     let ccids = [change(ChangeL, CCID, &[3]), change(ChangeR, CCID, &[2])];
     let options = [&theirs.change()[..], &ccids.concat()].concat();
     let answer = peer.request(&options)?;

@@ -1,4 +1,4 @@
-//! How connections begin (RFC 4340 §8.1).
+//! Beginning of connections (RFC 4340 §8.1).
 
 use dccp::header::{PacketType, ResetCode, ServiceCode};
 use dccp::option::number;
@@ -178,7 +178,8 @@ fn request_data(bench: &Bench) -> Judged {
     let mut peer = Peer::new(bench);
     for _ in 0..2 {
         peer.request_with(&VECTORS, b"early")?;
-        // Data that would be kept is state (§8.1.4).
+        // Data kept from the Request is state, which a target with Init Cookies does not have
+        // (§8.1.4).
         peer.needs_respond()?;
     }
     let ack = peer.final_ack();
@@ -188,7 +189,7 @@ fn request_data(bench: &Bench) -> Judged {
     let is_later = |a: &Answer| a.has_data() && a.data == b"later";
     let (_, passed) = peer.wait_all("the later datagram back", is_later)?;
     let count = passed.iter().filter(|a| a.has_data() && a.data == b"early").count();
-    // A target may refuse it (§8.1.3).
+    // A target may refuse the data (§8.1.3).
     demand(count <= 1, "the data of the Request delivered once at most", || {
         format!("{count} times: {}", listed(&passed))
     })

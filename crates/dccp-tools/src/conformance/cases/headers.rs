@@ -44,9 +44,9 @@ pub(super) const CASES: &[Case] = &[
     ),
 ];
 
-/// Octet 8: reserved bits, type and X.
+/// Index of the byte with reserved bits, type and X.
 const TYPE_AT: usize = 8;
-/// Octet 9 of a long header is reserved.
+/// Index of the reserved byte of a long header.
 const RESERVED_AT: usize = 9;
 const DATA_OFFSET_AT: usize = 4;
 
@@ -142,7 +142,7 @@ fn empty_data(bench: &Bench) -> Judged {
     peer.demand_echo(b"", true)
 }
 
-/// What §5.1 says of every packet that the parser has taken already.
+/// Checks the rules of §5.1 for every packet that the parser has accepted already.
 fn demand_form(answer: &Answer) -> Judged {
     let octets = &answer.octets;
     let expected = "zeros in the reserved bits and octets";
@@ -202,7 +202,7 @@ fn reset_data(bench: &Bench) -> Judged {
     let ack = peer.next(PacketType::Ack);
     peer.send(&ack);
     demand_data(&peer.wait_reset(ResetCode::NoConnection, "after the end")?, [0; 3])?;
-    // An unknown option that is mandatory, and the octets behind its length.
+    // An unknown option that is Mandatory, and the bytes after its length.
     let mut peer = Peer::open(bench)?;
     let ack = peer.next(PacketType::Ack).options(&[1, 50, 5, 7, 8, 9]);
     peer.send(&ack);

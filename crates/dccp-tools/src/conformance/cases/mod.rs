@@ -1,4 +1,4 @@
-//! The cases: questions to a target, in the groups and with the names of the project's list.
+//! Test cases for a target, in the groups and with the names of the project's list.
 
 mod acknowledgements;
 mod active;
@@ -17,23 +17,23 @@ use std::time::Instant;
 use super::bench::Bench;
 use super::verdict::{Judged, Stop};
 
-/// A question and how it is asked.
+/// A test case: a requirement and the function that tests it.
 pub(super) struct Case {
-    /// Its name, as `HDR-01`.
+    /// Name of the case, such as `HDR-01`.
     pub(super) name: &'static str,
-    /// The section that it is about; of RFC 4340 unless it names another.
+    /// Section of the requirement; of RFC 4340 unless it names another RFC.
     pub(super) section: &'static str,
-    /// What is expected.
+    /// Requirement of the RFC.
     pub(super) requirement: &'static str,
     pub(super) scope: Scope,
 }
 
-/// Whether a case can be asked with packets.
+/// Way to test a case.
 #[derive(Clone, Copy)]
 pub(super) enum Scope {
-    /// With these.
+    /// Function that tests the case with packets.
     Outside(fn(&Bench) -> Judged),
-    /// It cannot, and why; a test of the core asks it.
+    /// Reason why packets cannot test the case; a test of the core does.
     Inside(&'static str),
 }
 
@@ -55,11 +55,11 @@ const fn inside(
     Case { name, section, requirement, scope: Scope::Inside(why) }
 }
 
-/// Repetitions that are looked at before they count as not growing apart.
+/// Most repetitions observed before the case fails because their times do not grow.
 const REPETITIONS_MAX: usize = 8;
 
-/// Waits for repetitions by `wait` until one takes half as long again as the first, which a machine that
-/// stood still may have made long.
+/// Waits for repetitions with `wait` until one takes half as long again as the first. The first one
+/// may be long because the machine was held up, so one comparison is not enough.
 fn demand_growing_times(mut wait: impl FnMut() -> Judged) -> Judged {
     let mut times = Vec::new();
     while times.len() < REPETITIONS_MAX {
@@ -73,7 +73,7 @@ fn demand_growing_times(mut wait: impl FnMut() -> Judged) -> Judged {
     Err(Stop::failed("a longer time before a later repetition", format!("after {times:?} us")))
 }
 
-/// All cases in the order of the list.
+/// Returns all cases in the order of the list.
 pub(super) fn all() -> impl Iterator<Item = &'static Case> {
     let groups = [
         headers::CASES,

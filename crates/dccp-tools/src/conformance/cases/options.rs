@@ -36,7 +36,7 @@ pub(super) const CASES: &[Case] = &[
     outside("OPT-13", "§5.8", "a thousand octets of options are taken", many_options),
 ];
 
-/// A Timestamp to be found again in its Echo.
+/// Value of a Timestamp, to be found in its Echo.
 const STAMP: u32 = 0x0102_0304;
 
 fn demand_reset(bench: &Bench, options: &[u8], code: ResetCode, data: [u8; 3]) -> Judged {
@@ -79,7 +79,7 @@ fn mandatory_padding(bench: &Bench) -> Judged {
     demand_ignored(bench, PacketType::Ack, &[1, 0, 0, 0])
 }
 
-/// The Timestamp in `options` is given back, and nothing else happens.
+/// Checks that the target echoes the Timestamp in `options`, and does nothing else.
 fn demand_stamp(bench: &Bench, options: &[u8]) -> Judged {
     let mut peer = Peer::open(bench)?;
     for _ in 0..2 {
@@ -93,7 +93,7 @@ fn demand_stamp(bench: &Bench, options: &[u8]) -> Judged {
 fn impossible_lengths(bench: &Bench) -> Judged {
     let stamp = option(DccpOption::Timestamp(STAMP));
     for len in [0, 1, 200] {
-        // Behind the length, what would reset the connection if it were read.
+        // The bytes after the length would reset the connection if the target read them.
         let tail = [50, len, number::MANDATORY, number::MANDATORY];
         demand_stamp(bench, &[&stamp[..], &tail].concat())?;
     }
@@ -107,7 +107,7 @@ fn mandatory_on_data(bench: &Bench) -> Judged {
 fn not_for_data(bench: &Bench) -> Judged {
     let mut peer = Peer::open(bench)?;
     let window = change(FeatureOption::ChangeL, 3, &wide(200));
-    // Nobody listens: a target that believed it would send no more data.
+    // Data Dropped with code 1: a target that accepted it would send no more data.
     let beside = [38, 3, 0, 36, 4, 1, 2, 40, 3, 0x90, 43, 4, 0, 1];
     let draft = peer.next(PacketType::Data).options(&[&window[..], &beside].concat());
     let passed = peer.answers_to(&draft)?;
@@ -147,7 +147,7 @@ fn options_of_reset(bench: &Bench) -> Judged {
     let reset = peer.next(PacketType::Reset).options(&[1, 50, 2, 0]);
     peer.send(&reset);
     peer.wait_reset(ResetCode::MandatoryError, "for the option of a Reset")?;
-    // Whatever else the Reset drew stands before the answer to this.
+    // Any other answer to the Reset comes before the answer to this Ack.
     let ack = peer.next(PacketType::Ack);
     peer.send(&ack);
     peer.wait_reset(ResetCode::NoConnection, "since the connection is over").map(drop)

@@ -112,16 +112,16 @@ pub(super) const CASES: &[Case] = &[
 
 const CCID: u8 = 1;
 const SEND_LOSS_EVENT_RATE: u8 = 192;
-/// What a Loss Event Rate says when there was no loss.
+/// Value of Loss Event Rate without a loss.
 const NO_LOSS: [u8; 4] = [0xff; 4];
-/// Octets of one loss interval.
+/// Bytes of one loss interval.
 const INTERVAL_LEN: usize = 9;
 
 fn is_feedback(answer: &Answer) -> bool {
     answer.option(number::RECEIVE_RATE).is_some()
 }
 
-/// An open connection with CCID 3 for one direction or the other, and its Response.
+/// Opens a connection with CCID 3 for one direction or the other. Returns it and its Response.
 fn open(bench: &Bench, kind: FeatureOption) -> Result<(Peer<'_>, Answer), Stop> {
     open_with(bench, kind, &change(kind, CCID, &[3]))
 }
@@ -141,13 +141,14 @@ fn open_with<'b>(
     Ok((peer, response))
 }
 
-/// Our data under CCID 3, whose receiver tells the Loss Event Rate too.
+/// Opens a connection on which the suite sends with CCID 3, and the target's receiver reports the
+/// Loss Event Rate, too.
 fn sending(bench: &Bench) -> Result<Peer<'_>, Stop> {
-    // Whether the target takes CCID 3.
+    // This stops the case if the target does not accept CCID 3.
     open(bench, FeatureOption::ChangeL)?;
     let (kind, feature) = (FeatureOption::ChangeR, SEND_LOSS_EVENT_RATE);
     let asked = FeatureChange { kind, feature, value: &[1] };
-    // Beside a CCID that is still open, its features may be asked for behind Mandatory only
+    // While the CCID is not agreed yet, its features may be negotiated only after Mandatory
     // (§10.3).
     let ccid = change(FeatureOption::ChangeL, CCID, &[3]);
     let changes = [&[number::MANDATORY], &ccid[..], &asked.change()].concat();
@@ -159,7 +160,7 @@ fn sending(bench: &Bench) -> Result<Peer<'_>, Stop> {
     Ok(peer)
 }
 
-/// Sends data with a window counter.
+/// Sends data with a window counter. Returns its sequence number.
 fn count(peer: &mut Peer<'_>, counter: u8) -> u64 {
     let mut draft = peer.next(PacketType::Data).data(b"data of CCID 3");
     draft.header.ccval = counter & 0xf;
@@ -167,7 +168,7 @@ fn count(peer: &mut Peer<'_>, counter: u8) -> u64 {
     draft.header.sequence
 }
 
-/// Sends data with a counter that makes the target tell how it is, and waits for that.
+/// Sends data with a counter that makes the target send feedback, and waits for it.
 fn tell(peer: &mut Peer<'_>, counter: u8) -> Result<Answer, Stop> {
     let number = count(peer, counter);
     peer.wait("feedback after four steps of CCVal", |answer| {
@@ -231,7 +232,7 @@ fn when_feedback(bench: &Bench) -> Judged {
     for _ in 0..2 {
         count(&mut peer, 5);
     }
-    // The third one behind the hole makes it a loss.
+    // The third one after the hole makes it a loss.
     let last = count(&mut peer, 5);
     let answer = peer.wait("feedback at once for a new loss event", |answer| {
         is_feedback(answer) && answer.reaches(last)
@@ -241,7 +242,7 @@ fn when_feedback(bench: &Bench) -> Judged {
     demand(has_loss, "a Loss Event Rate of less than 4294967295", || answer.to_string())
 }
 
-/// Loss intervals that a feedback tells.
+/// Returns the count of loss intervals in a feedback.
 fn intervals(answer: &Answer) -> Result<usize, Stop> {
     let Some(value) = answer.option(number::LOSS_INTERVALS) else {
         return Err(Stop::not_applicable(
@@ -262,11 +263,11 @@ fn loss_events(bench: &Bench) -> Judged {
     };
     lose(&mut peer, 4);
     let one = intervals(&tell(&mut peer, 8)?)?;
-    // Four steps and less from what stood before the first hole.
+    // At most four steps after the packet before the first hole.
     lose(&mut peer, 8);
     lose(&mut peer, 8);
     let two = intervals(&tell(&mut peer, 12)?)?;
-    // A whole round trip of the counter and more.
+    // The counter goes around once, a whole round trip and more.
     for counter in [13, 14, 15, 0, 1, 2] {
         count(&mut peer, counter);
     }

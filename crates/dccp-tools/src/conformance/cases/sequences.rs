@@ -94,20 +94,20 @@ pub(super) const CASES: &[Case] = &[
     ),
 ];
 
-/// Sequence Window of both ends at first.
+/// Initial Sequence Window of both ends.
 const WIDTH: u64 = 100;
-/// Numbers at and below the greatest received that are valid, and above.
+/// Count of valid numbers below the greatest received; `ABOVE` is the count above it.
 const BELOW: u64 = WIDTH / 4 - 1;
 const ABOVE: u64 = WIDTH * 3 / 4;
-/// Longer than a target that sends eight Syncs in a second waits between two.
+/// Time that is longer than the wait between two Syncs of a target that sends eight per second.
 pub(super) const SYNC_PERIOD: Duration = Duration::from_millis(150);
-/// Packets after a burst of losses, in which the ends must find each other.
+/// Packets after a burst of losses within which the ends must be in step again.
 const BURST_TRIES: usize = 10;
 const ALLOW_SHORT_SEQNOS: u8 = 2;
 const SEQUENCE_WINDOW: u8 = 3;
 const SEND_NDP_COUNT: u8 = 7;
 
-/// An open connection whose window has left its first number behind.
+/// Opens a connection whose window has moved past its first number.
 fn settled(bench: &Bench) -> Result<Peer<'_>, Stop> {
     let mut peer = Peer::open(bench)?;
     peer.sent = peer.sent.plus(ABOVE - 10);
@@ -115,7 +115,7 @@ fn settled(bench: &Bench) -> Result<Peer<'_>, Stop> {
     Ok(peer)
 }
 
-/// What the target answers to a packet at `number`; it is then in step again.
+/// Sends a packet, and returns the target's answers to it. The two ends are in step afterwards.
 fn answers_at(peer: &mut Peer<'_>, draft: &Draft, is_valid: bool) -> Result<Vec<Answer>, Stop> {
     if !is_valid {
         // A target that limits its Syncs may count from the beginning of a connection.
@@ -170,7 +170,8 @@ fn sequence_window(bench: &Bench) -> Judged {
     peer.wait_reset(ResetCode::Closed, "for Close at SWH").map(drop)
 }
 
-/// A Sync is never answered with a Sync.
+/// Checks that the target answers a valid Sync with a SyncAck, and an invalid one with nothing, not
+/// with a Sync.
 fn demand_sync_edge(peer: &mut Peer<'_>, draft: &Draft, is_valid: bool, edge: &str) -> Judged {
     let answers = answers_at(peer, draft, is_valid)?;
     let number = draft.header.sequence;
@@ -200,7 +201,7 @@ fn acknowledgement_window(bench: &Bench) -> Judged {
         let draft = peer.next(PacketType::Ack).acknowledging(number);
         peer.send(&draft);
         if !is_valid {
-            // It was not taken, so the next packet may come in its place.
+            // The target did not accept the number, so the next packet may use it again.
             peer.wait(&format!("a Sync for an Ack that acknowledges {edge}"), |a| {
                 a.acknowledges(PacketType::Sync, draft.header.sequence)
             })?;
@@ -218,7 +219,8 @@ fn old_ends(bench: &Bench) -> Judged {
         let greatest = peer.sent;
         let old = peer.at(packet_type, greatest);
         let answers = answers_at(&mut peer, &old, false)?;
-        // Which number the Sync for a Reset names is what its sender needs (§7.5.4): here GSR too.
+        // A Sync for a Reset names GSR, which the Reset's sender needs (§7.5.4); here they are
+        // equal.
         demand_sync(&answers, greatest.value(), true, "a number that came already")?;
         peer.demand_quiet("afterwards")?;
     }
@@ -299,7 +301,7 @@ fn sync_limit(bench: &Bench) -> Judged {
     }
     let answers = peer.collect(Duration::from_millis(300))?;
     let syncs = answers.iter().filter(|answer| answer.is(PacketType::Sync)).count();
-    // Eight a second are three in this time, and the first.
+    // The limit is 8 Syncs per second: in 300 ms at most 3 after the first.
     demand((1..=4).contains(&syncs), "one to four Syncs in 300 ms", || format!("{syncs}"))?;
     let draft = peer.next(PacketType::Data);
     peer.demand_taken(&draft)
@@ -308,8 +310,8 @@ fn sync_limit(bench: &Bench) -> Judged {
 fn burst(bench: &Bench) -> Judged {
     let mut peer = settled(bench)?;
     peer.sent = peer.sent.plus(500);
-    // While it is active, a target may judge the SyncAck as strictly as Data (§7.5.3); it is so for three
-    // round trips, of 200 ms if it knows no better.
+    // While the connection is active, a target may check the SyncAck as strictly as Data (§7.5.3).
+    // It is active for three round trips, of 200 ms if none is measured.
     let mut answers = Vec::new();
     for _ in 0..BURST_TRIES {
         let late = peer.next(PacketType::Data);
@@ -343,14 +345,14 @@ fn blind_attack(bench: &Bench) -> Judged {
 
 fn half_open(bench: &Bench) -> Judged {
     let mut peer = settled(bench)?;
-    // The host was restarted and knows nothing; it happens to choose the same port.
+    // The host was restarted and has lost the connection; it happens to choose the same port.
     let first = bench.first_number();
     let request = peer.at(PacketType::Request, first);
     peer.send(&request);
     let mut sync = peer.wait("a Sync for a Request of another time", |a| {
         a.acknowledges(PacketType::Sync, first.value())
     })?;
-    // It answers each Sync as §8.3.1 says: the first Reset is out of the window and tells GSR.
+    // It answers each Sync as §8.3.1 says: the first Reset is out of the window and draws GSR.
     peer.is_open = false;
     for _ in 0..2 {
         peer.collect(SYNC_PERIOD)?;

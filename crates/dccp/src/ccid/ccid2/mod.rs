@@ -1,5 +1,5 @@
 //! CCID 2, congestion control like TCP's (RFC 4341): a window of packets, halved once for each
-//! window in which something was lost or marked.
+//! window in which a packet was lost or marked.
 
 mod receiver;
 mod rto;

@@ -1,25 +1,26 @@
-//! The receiver of CCID 2 (RFC 4341 §6): when to acknowledge. What the acknowledgement says is the
-//! connection's Ack Vector.
+//! Receiver of CCID 2 (RFC 4341 §6): decides when to acknowledge. The connection's Ack Vector is
+//! the content of the acknowledgement.
 
 use crate::ccid::{Arrival, RTT_DEFAULT_NS, ReceiverHalf};
 use crate::option::OptionWriter;
 
-/// A data packet waits no longer for company (RFC 4341 §6.1, as TCP).
+/// Longest time that a data packet waits for more packets before its acknowledgement (RFC 4341
+/// §6.1, as TCP).
 const DELAY_NS: u64 = 200_000_000;
 
-/// The state of a receiver.
+/// State of a CCID 2 receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct Receiver {
     ratio: u16,
     unacknowledged: u32,
     due_ns: Option<u64>,
-    /// When a hole or a mark last made an acknowledgement leave at once.
+    /// Time of the last acknowledgement that left at once because of a hole or a mark.
     hurried_ns: Option<u64>,
     rtt_ns: u64,
 }
 
 impl Receiver {
-    /// A receiver that acknowledges one packet of `ratio`; 0 counts as 1.
+    /// Returns a receiver that acknowledges one packet of `ratio`; 0 counts as 1.
     #[must_use]
     pub const fn new(ratio: u16) -> Self {
         Self { ratio, unacknowledged: 0, due_ns: None, hurried_ns: None, rtt_ns: RTT_DEFAULT_NS }

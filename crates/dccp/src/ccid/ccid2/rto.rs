@@ -1,14 +1,15 @@
-//! Round-trip time and retransmission timeout as TCP has them (RFC 6298), without a least timeout of
-//! one second (RFC 4341 §5).
+//! Round-trip time and retransmission timeout like TCP's (RFC 6298), without a least timeout of one
+//! second (RFC 4341 §5).
 
 /// Timeout before the first sample (RFC 6298 §2.1).
 const INITIAL_NS: u64 = 1_000_000_000;
-/// Least timeout: below it the delayed acknowledgement of the other end would look like a loss.
+/// Least timeout. With a shorter one, the other end's delayed acknowledgement would look like a
+/// loss.
 const LEAST_NS: u64 = 200_000_000;
 /// Greatest timeout, after backing off.
 const GREATEST_NS: u64 = 60_000_000_000;
 
-/// The estimator.
+/// Estimator of the round-trip time and the retransmission timeout.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rto {
     smoothed_ns: Option<u64>,
@@ -25,7 +26,7 @@ impl Rto {
         self.smoothed_ns
     }
 
-    /// The timeout that holds now.
+    /// Returns the current timeout.
     pub(super) fn timeout_ns(&self) -> u64 {
         let base = match self.smoothed_ns {
             None => INITIAL_NS,
@@ -34,7 +35,7 @@ impl Rto {
         base.saturating_mul(1 << self.backoff.min(16)).min(GREATEST_NS)
     }
 
-    /// A sample; ends backing off.
+    /// Adds a sample of the round-trip time, and ends the backoff.
     pub(super) fn sample(&mut self, rtt_ns: u64) {
         self.backoff = 0;
         match self.smoothed_ns {
@@ -49,7 +50,7 @@ impl Rto {
         }
     }
 
-    /// The timeout ran out: twice as long next time.
+    /// Doubles the timeout, after it ran out.
     pub(super) const fn back_off(&mut self) {
         self.backoff += 1;
     }

@@ -1,4 +1,4 @@
-//! The sender of CCID 2 (RFC 4341 §5, §6.1). It counts packets, not octets.
+//! Sender of CCID 2 (RFC 4341 §5, §6.1). It counts packets, not bytes.
 
 use super::rto::Rto;
 use super::sent::{Fate, SentPacket, SentPackets};
@@ -12,20 +12,20 @@ use crate::sequence::SequenceNumber;
 /// Later packets that must arrive before an open one counts as lost (NUMDUPACK, RFC 4341 §5).
 const LATER_PACKETS: u32 = 3;
 
-/// The state of a sender.
+/// State of a CCID 2 sender.
 #[derive(Clone, Debug)]
 pub struct Sender {
     cwnd: u32,
     ssthresh: u32,
     pipe: u32,
     initial_cwnd: u32,
-    /// Packets acknowledged that have not made the window grow yet.
+    /// Acknowledged packets that have not made the window grow yet.
     credit: u32,
     sent: SentPackets,
-    /// Room for the losses that an acknowledgement shows.
+    /// Reused memory for the losses that an acknowledgement shows.
     lost_data: Vec<SequenceNumber>,
     first: SequenceNumber,
-    /// Packets up to here belong to the last congestion event.
+    /// Greatest number that belongs to the last congestion event.
     event_high: Option<SequenceNumber>,
     rto: Rto,
     deadline_ns: Option<u64>,
@@ -39,7 +39,7 @@ pub struct Sender {
     data_since_ack: u32,
 }
 
-/// The Ack Ratio and what it follows from (RFC 4341 §6.1.2).
+/// The Ack Ratio and the state that it follows from (RFC 4341 §6.1.2).
 #[derive(Clone, Copy, Debug)]
 struct ReverseWindow {
     ratio: u16,
@@ -50,8 +50,8 @@ struct ReverseWindow {
 }
 
 impl Sender {
-    /// A sender whose packets have at most `segment_bytes` octets of data and whose numbers begin
-    /// with `first`. The initial window is that of RFC 3390 in packets.
+    /// Returns a sender whose packets have at most `segment_bytes` bytes of data and whose numbers
+    /// begin with `first`. The initial window is that of RFC 3390 in packets.
     #[must_use]
     pub fn new(first: SequenceNumber, segment_bytes: usize) -> Self {
         let initial_cwnd = (4_380 / segment_bytes.max(1)).clamp(2, 4) as u32;
@@ -82,8 +82,8 @@ impl Sender {
         }
     }
 
-    /// Marks what an acknowledgement reports; gives newly received data packets and whether
-    /// something was marked for congestion.
+    /// Marks packets as received that an acknowledgement reports. Returns the count of newly
+    /// received data packets, and a packet that was marked for congestion, if any.
     fn mark_received(&mut self, feedback: &Feedback<'_>) -> (u32, Option<SequenceNumber>) {
         let mut newly = 0;
         let mut marked = None;
@@ -110,7 +110,8 @@ impl Sender {
         (newly, marked)
     }
 
-    /// One halving for each window: what was sent before the last event was noticed belongs to it.
+    /// Halves the window, at most once for each window: packets sent before the last event was
+    /// noticed belong to that event.
     fn congestion(&mut self, number: SequenceNumber) {
         if self.event_high.is_some_and(|high| !number.is_after(high)) {
             return;
@@ -122,7 +123,7 @@ impl Sender {
         self.limit_ratio();
     }
 
-    /// The window grows by what arrived, if it was used (§5, RFC 2861).
+    /// Grows the window by the packets that arrived, if the window was used (§5, RFC 2861).
     fn grow(&mut self, now_ns: u64, newly: u32) {
         if !self.was_full || now_ns < self.no_growth_until_ns {
             return;
@@ -143,7 +144,7 @@ impl Sender {
         }
     }
 
-    /// Data that the other end dropped (RFC 4340 §11.7.2, RFC 4341 §5).
+    /// Reacts to data that the other end dropped (RFC 4340 §11.7.2, RFC 4341 §5).
     fn data_dropped(&mut self, feedback: &Feedback<'_>) {
         for raw in Options::new(feedback.options) {
             match raw.option {
@@ -175,7 +176,8 @@ impl Sender {
         self.limit_ratio();
     }
 
-    /// A window that was not used for a while says nothing about the network (RFC 2861).
+    /// Shrinks a window that was not used for a while: it says nothing about the network (RFC
+    /// 2861).
     fn validate_window(&mut self, now_ns: u64) {
         let rto_ns = self.rto.timeout_ns();
         if let Some(last_ns) = self.last_data_ns {
@@ -204,15 +206,16 @@ impl Sender {
         self.limit_ratio();
     }
 
-    /// At most half of the window, except that 2 is allowed from 4 packets on; below, every packet
-    /// is acknowledged, for otherwise the other end's delayed timer sets the pace.
+    /// Limits the Ack Ratio to half of the window, with 2 allowed from a window of 4 packets on.
+    /// Below 4 packets the ratio is 1; otherwise the other end's delayed acknowledgement timer
+    /// would set the rate.
     fn limit_ratio(&mut self) {
         let most = if self.cwnd < 4 { 1 } else { self.cwnd.div_ceil(2).min(u32::from(u16::MAX)) };
         let least = if self.cwnd < 4 { 1 } else { 2 };
         self.reverse.ratio = self.reverse.ratio.clamp(least, most as u16);
     }
 
-    /// Ends a window of data as far as acknowledgements are concerned (RFC 4341 §6.1.2).
+    /// Ends a window of data for the purpose of acknowledgements (RFC 4341 §6.1.2).
     fn end_reverse_window(&mut self, acknowledgement: SequenceNumber) {
         match self.reverse.window_end {
             Some(end) if !acknowledgement.is_after(end) => return,
@@ -310,7 +313,7 @@ impl SenderHalf for Sender {
         self.deadline_ns
     }
 
-    /// Nothing was acknowledged for a whole timeout (§5): one packet at a time again.
+    /// Handles a whole timeout without an acknowledgement (§5): restarts with one packet at a time.
     fn handle_timeout(&mut self, now_ns: u64) {
         if self.deadline_ns.is_none_or(|deadline_ns| now_ns < deadline_ns) {
             return;

@@ -1,4 +1,4 @@
-//! The sender of CCID 2 against scripted acknowledgements.
+//! Tests of the CCID 2 sender with scripted acknowledgements.
 
 use super::*;
 use crate::option::OptionWriter;
@@ -9,7 +9,7 @@ fn n(value: u64) -> SequenceNumber {
     SequenceNumber::new(value)
 }
 
-/// A sender and the next number it sends with.
+/// A sender, and the sequence number of its next packet.
 struct World {
     sender: Sender,
     next: u64,
@@ -21,7 +21,7 @@ impl World {
         Self { sender: Sender::new(n(1), 1_424), next: 1, now_ns: 0 }
     }
 
-    /// Sends as much data as is allowed; gives how much that was.
+    /// Sends as much data as is allowed. Returns the count of packets.
     fn send_all(&mut self) -> u64 {
         let before = self.next;
         while self.sender.clearance(self.now_ns) == Clearance::Now {
@@ -36,7 +36,7 @@ impl World {
         self.next += 1;
     }
 
-    /// An acknowledgement of `number` with these runs, 50 ms later.
+    /// Delivers an acknowledgement of `number` with these runs, 50 ms later.
     fn ack(&mut self, number: u64, runs: &[u8]) {
         self.ack_with(number, &[DccpOption::AckVector { nonce: false, runs }]);
     }
@@ -54,7 +54,7 @@ impl World {
         });
     }
 
-    /// Acknowledges everything, packet by packet.
+    /// Acknowledges every packet, one by one.
     fn ack_all(&mut self, from: u64) {
         for number in from..self.next {
             self.ack(number, &[(number - from).min(63) as u8]);
@@ -99,7 +99,7 @@ fn ack_07_slow_start_grows_by_one_for_two_packets_and_avoidance_by_one_for_a_win
 }
 
 /// RFC 4341 §5: avoidance grows for windows of data acknowledged without lost packets. Linux 6.1
-/// counts what arrived beside a loss as well.
+/// also counts packets that arrived next to a loss.
 #[test]
 fn ack_07_packets_beside_a_loss_make_no_window_grow() {
     let mut world = World::new();
@@ -107,7 +107,7 @@ fn ack_07_packets_beside_a_loss_make_no_window_grow() {
     world.send_all();
     world.ack(2, &[1]);
     assert_eq!(world.window(), (8, 4, 6));
-    // The third is lost; five behind it arrived.
+    // The third is lost; the five after it arrived.
     world.ack(8, &[4, 192]);
     assert_eq!(world.window(), (4, 4, 0));
     world.send_all();
@@ -129,7 +129,7 @@ fn ack_07_two_later_packets_are_no_loss_and_three_are() {
     assert_eq!(world.window(), (11, u32::MAX, 8));
     world.ack(4, &[2, 192]);
     assert_eq!(world.window(), (5, 5, 6));
-    // Reported after all: it leaves the pipe only once.
+    // The other end reports the packet after all: it leaves the pipe only once.
     world.ack(4, &[3]);
     assert_eq!(world.sender.pipe, 6);
 }
@@ -141,7 +141,7 @@ fn ack_08_one_window_halves_once() {
     world.send_all();
     world.ack(5, &[2, 193]);
     assert_eq!(world.sender.cwnd, 8);
-    // Two more holes among what was sent before the first was noticed.
+    // Two more holes among the packets sent before the first was noticed.
     world.ack(13, &[2, 192, 0, 192, 0, 192 + 3, 2, 193]);
     assert_eq!(world.sender.cwnd, 8);
     // The next window is another event.
@@ -165,7 +165,8 @@ fn ack_09_a_timeout_leaves_one_packet_and_backs_off() {
     world.now_ns = 1_000 * MS;
     assert_eq!(world.send_all(), 1);
     assert_eq!(world.sender.timeout_ns(), Some(3_000 * MS));
-    // What was given up arrives: no second loss event, and the pipe counts what is under way.
+    // Packets that the sender gave up arrive: no second loss event, and `pipe` counts the packets
+    // under way.
     world.ack(10, &[3]);
     assert_eq!(world.sender.pipe, 1);
 }
@@ -183,7 +184,7 @@ fn ack_10_the_ratio_doubles_on_reverse_loss_and_keeps_to_the_window() {
     world.ack(17, &[15]);
     world.send_all();
     assert_eq!(world.sender.ack_ratio(), Some(4));
-    // Data that was lost says nothing about acknowledgements.
+    // Lost data says nothing about acknowledgements.
     world.sender.reverse_loss(world.now_ns, Some(true));
     let from = world.next;
     world.send_all();
@@ -220,10 +221,10 @@ fn ack_10_a_window_that_shrinks_for_dropped_data_takes_the_ratio_along() {
     world.sender.cwnd = 8;
     world.sender.reverse.ratio = 4;
     world.send_all();
-    // It ends a window of acknowledgements, which makes 3 of the 4.
+    // This acknowledgement ends a window of acknowledgements, which makes 3 of the 4.
     world.ack(1, &[0]);
     assert_eq!(world.sender.ack_ratio(), Some(3));
-    // In the middle of the next, the other end had no room for seven packets.
+    // In the middle of the next window, the other end had no room for seven packets.
     let vector = DccpOption::AckVector { nonce: false, runs: &[6] };
     world.ack_with(8, &[vector, DccpOption::DataDropped(&[0xa0; 7])]);
     assert_eq!((world.sender.cwnd, world.sender.ack_ratio()), (2, Some(1)));

@@ -1,20 +1,20 @@
-//! The packets that were sent and are not settled, by number.
+//! Packets that were sent and are not settled, by number.
 
 use std::collections::VecDeque;
 
 use crate::sequence::SequenceNumber;
 
-/// Packets remembered; older ones are given up without a verdict.
+/// Most packets kept; older ones are dropped without a verdict.
 const PACKETS_MAX: usize = 1 << 16;
 
-/// What is known of a packet's fate.
+/// State of a sent packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// Nothing.
+    /// No report about the packet yet.
     Open,
-    /// The other end reports it.
+    /// Packet that the other end reports as received.
     Received,
-    /// Taken for lost.
+    /// Packet that counts as lost.
     Lost,
 }
 
@@ -26,11 +26,11 @@ pub(super) struct SentPacket {
     pub(super) is_drop_known: bool,
 }
 
-/// A table of consecutive numbers.
+/// Table of packets with consecutive numbers.
 #[derive(Clone, Debug)]
 pub(super) struct SentPackets {
     packets: VecDeque<SentPacket>,
-    /// Number of the first.
+    /// Number of the first packet.
     base: SequenceNumber,
 }
 
@@ -39,7 +39,8 @@ impl SentPackets {
         Self { packets: VecDeque::new(), base: SequenceNumber::new(0) }
     }
 
-    /// Remembers a packet; its number is the one after the last.
+    /// Adds a packet. Its number is the one after the last; with any other number the table starts
+    /// anew.
     pub(super) fn push(&mut self, number: SequenceNumber, packet: SentPacket) {
         if self.packets.is_empty() || number != self.end() {
             self.packets.clear();
@@ -52,7 +53,7 @@ impl SentPackets {
         self.packets.push_back(packet);
     }
 
-    /// The number after the last.
+    /// Returns the number after the last packet.
     pub(super) fn end(&self) -> SequenceNumber {
         self.base.plus(self.packets.len() as u64)
     }
@@ -62,7 +63,7 @@ impl SentPackets {
         self.packets.get_mut(index)
     }
 
-    /// The packets `low` to `high`, as far as they are remembered.
+    /// Returns the packets `low` to `high` that the table still has.
     pub(super) fn range_mut(
         &mut self,
         low: SequenceNumber,
@@ -74,8 +75,8 @@ impl SentPackets {
         self.packets.range_mut(begin..end)
     }
 
-    /// Takes for lost what is open while `count` later packets arrived (RFC 4341 §5, as TCP's
-    /// duplicate acknowledgements); calls `lost` with the number of each.
+    /// Marks open packets as lost if at least `count` later packets arrived (RFC 4341 §5, like
+    /// TCP's duplicate acknowledgements), and calls `lost` with the number of each.
     pub(super) fn lose(&mut self, count: u32, mut lost: impl FnMut(SequenceNumber, &SentPacket)) {
         let mut received = 0;
         for (index, packet) in self.packets.iter_mut().enumerate().rev() {
@@ -91,7 +92,7 @@ impl SentPackets {
         self.forget_settled();
     }
 
-    /// Takes all for lost that is open: the timer ran out.
+    /// Marks all open packets as lost, after a timeout.
     pub(super) fn lose_all(&mut self) {
         for packet in &mut self.packets {
             if packet.fate == Fate::Open {
@@ -100,8 +101,8 @@ impl SentPackets {
         }
     }
 
-    /// Drops the oldest packets as far as nothing more can be learned from them: later packets than
-    /// the last few decide about older ones only.
+    /// Drops the oldest packets that are settled. Only the last few packets decide about older
+    /// ones, so the table keeps three.
     fn forget_settled(&mut self) {
         while self.packets.len() > 3
             && self.packets.front().is_some_and(|packet| packet.fate != Fate::Open)

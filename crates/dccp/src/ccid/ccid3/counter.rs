@@ -1,22 +1,22 @@
-//! The window counter in CCVal (RFC 4342 §8.1): a clock of quarters of a round trip, by which the
-//! receiver tells loss events apart without knowing the round-trip time.
+//! Window counter in CCVal (RFC 4342 §8.1): it counts quarters of a round trip, so that the
+//! receiver can separate loss events without knowing the round-trip time.
 
-/// Steps in a round trip.
+/// Steps of the counter in a round trip.
 const STEPS_PER_RTT: u64 = 4;
-/// Two packets in a row differ by no more.
+/// Most steps between two packets in a row.
 const STEP_MAX: u64 = 5;
 
-/// The counter of a sender.
+/// Window counter of a sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WindowCounter {
     value: u8,
-    /// The one of the latest packet.
+    /// Counter of the latest packet.
     sent: u8,
     changed_ns: Option<u64>,
 }
 
 impl WindowCounter {
-    /// The counter of a data packet that leaves now.
+    /// Returns the counter of a data packet that leaves now.
     pub(super) fn at(&mut self, now_ns: u64, rtt_ns: u64) -> u8 {
         self.advance(now_ns, rtt_ns);
         self.sent = self.value;
@@ -30,13 +30,14 @@ impl WindowCounter {
         };
         let quarters = now_ns.saturating_sub(changed_ns) * STEPS_PER_RTT / rtt_ns.max(1);
         if quarters > 0 {
-            // An acknowledgement may have moved it on since the latest packet.
+            // An acknowledgement may have advanced it since the latest packet.
             let room = STEP_MAX.saturating_sub(u64::from(distance(self.sent, self.value)));
             self.step(quarters.min(room) as u8, now_ns);
         }
     }
 
-    /// A packet with counter `value` was acknowledged: a round trip has passed since.
+    /// Advances the counter after the acknowledgement of a packet with counter `value`: a round
+    /// trip has passed since that packet.
     pub(super) fn acknowledged(&mut self, value: u8, now_ns: u64) {
         let least = value.wrapping_add(4) & 15;
         let missing = least.wrapping_sub(self.value) & 15;
@@ -51,7 +52,7 @@ impl WindowCounter {
     }
 }
 
-/// Steps from `from` to `to`, 0 to 15.
+/// Returns the steps from `from` to `to`, 0 to 15.
 pub(super) const fn distance(from: u8, to: u8) -> u8 {
     to.wrapping_sub(from) & 15
 }

@@ -1,5 +1,5 @@
-//! The last loss intervals, their mean (RFC 5348 §5.4, §5.5) and the option that tells them
-//! (RFC 4342 §8.6).
+//! The last loss intervals, their mean (RFC 5348 §5.4, §5.5) and the option that reports them (RFC
+//! 4342 §8.6).
 
 use std::collections::VecDeque;
 
@@ -8,24 +8,25 @@ use crate::sequence::SequenceNumber;
 
 /// Weights, the newest interval first (RFC 5348 §5.4).
 const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
-/// Intervals that are kept: those with a weight and one more.
+/// Most intervals kept: those with a weight and one more.
 const INTERVALS_MAX: usize = WEIGHTS.len() + 1;
-/// Old intervals count for this much at least (THRESHOLD, RFC 5348 §5.5).
+/// Least factor by which old intervals count (THRESHOLD, RFC 5348 §5.5).
 const DISCOUNT_LEAST: f64 = 0.25;
-/// Octets of an interval in the option.
+/// Bytes of an interval in the option.
 const INTERVAL_LEN: usize = 9;
-/// Greatest number of 24 bits; lengths above are told as this.
+/// Greatest number of 24 bits; the option reports longer lengths as this.
 const LENGTH_MAX: u64 = (1 << 24) - 1;
 
-/// The mean of loss intervals, the open one first, without discounting. `None` without a closed one.
+/// Returns the mean of loss intervals, the open one first, without discounting. Returns `None`
+/// without a closed interval.
 #[must_use]
 pub fn mean_interval(lengths: &[f64]) -> Option<f64> {
     let (_, mean) = totals(lengths, &[1.0; INTERVALS_MAX], 1.0)?;
     Some(mean)
 }
 
-/// The mean without the open interval and with it, whichever is larger; `discount` weakens all but
-/// the open one.
+/// Returns the mean without the open interval, and the larger of the means with and without it.
+/// `discount` weakens all intervals but the open one.
 fn totals(lengths: &[f64], discounts: &[f64; INTERVALS_MAX], discount: f64) -> Option<(f64, f64)> {
     let closed = lengths.len().checked_sub(1).filter(|&count| count > 0)?.min(WEIGHTS.len());
     let (mut total_0, mut weight_0) = (0.0, 0.0);
@@ -43,55 +44,55 @@ fn totals(lengths: &[f64], discounts: &[f64; INTERVALS_MAX], discount: f64) -> O
 
 #[derive(Clone, Copy, Debug)]
 struct Interval {
-    /// The first lost packet; of the first interval, the first packet of all.
+    /// First lost packet; in the first interval, the first packet of all.
     first: SequenceNumber,
     /// Packets from the first lost to the last lost of the event; 0 in the first interval.
     loss_len: u64,
-    /// Packets without data in it.
+    /// Packets without data in the interval.
     non_data: u64,
-    /// Data length that the first interval is given (RFC 5348 §6.3.1).
+    /// Data length of the first interval, calculated (RFC 5348 §6.3.1).
     synthetic: Option<u64>,
-    /// What later discounting has left of its weight.
+    /// Factor that later discounting has left of its weight.
     discount: f64,
 }
 
-/// The intervals of a receiver.
+/// Loss intervals of a receiver.
 #[derive(Clone, Debug)]
 pub struct IntervalHistory {
-    /// The open one first.
+    /// Intervals, the open one first.
     intervals: VecDeque<Interval>,
     newest: SequenceNumber,
 }
 
 impl IntervalHistory {
-    /// A history that begins with the packet `first`, before any loss.
+    /// Returns a history that begins with the packet `first`, before any loss.
     #[must_use]
     pub fn new(first: SequenceNumber) -> Self {
         let interval = Interval { first, loss_len: 0, non_data: 0, synthetic: None, discount: 1.0 };
         Self { intervals: [interval].into(), newest: first }
     }
 
-    /// Whether there was a loss event.
+    /// Returns true if there was a loss event.
     #[must_use]
     pub fn has_loss(&self) -> bool {
         self.intervals.len() > 1
     }
 
-    /// A packet arrived, or is known not to be lost.
+    /// Records a packet that arrived, or that is known not to be lost.
     pub(super) fn arrived(&mut self, number: SequenceNumber, is_data: bool) {
         self.newest = self.newest.max(number);
         self.intervals[0].non_data += u64::from(!is_data);
     }
 
-    /// The packets `first` to `last` belong to the event under way.
+    /// Extends the current loss event up to the packet `last`.
     pub(super) fn extend_event(&mut self, last: SequenceNumber) {
         let open = &mut self.intervals[0];
         open.loss_len = open.loss_len.max((last.distance_from(open.first) + 1).max(0) as u64);
         self.newest = self.newest.max(last);
     }
 
-    /// The packets `first` to `last` begin a new loss event. The very first one gives the interval
-    /// before it the data length `synthetic`.
+    /// Begins a new loss event with the packets `first` to `last`. The very first event gives the
+    /// interval before it the data length `synthetic`.
     pub(super) fn begin_event(
         &mut self,
         first: SequenceNumber,
@@ -117,7 +118,7 @@ impl IntervalHistory {
         self.newest = self.newest.max(last);
     }
 
-    /// The loss event rate; 0 before the first loss.
+    /// Returns the loss event rate; 0 before the first loss.
     #[must_use]
     pub fn loss_event_rate(&self) -> f64 {
         let (lengths, discounts) = self.columns();
@@ -125,7 +126,8 @@ impl IntervalHistory {
         mean.map_or(0.0, |(_, mean)| (1.0 / mean).min(1.0))
     }
 
-    /// How much a long time without loss makes older intervals count less (RFC 5348 §5.5).
+    /// Returns the factor by which a long time without loss reduces the weight of older intervals
+    /// (RFC 5348 §5.5).
     fn discount(&self) -> f64 {
         let (lengths, discounts) = self.columns();
         match totals(&lengths[..self.intervals.len()], &discounts, 1.0) {
@@ -146,7 +148,7 @@ impl IntervalHistory {
         (lengths, discounts)
     }
 
-    /// Packets from the first of an interval to the last before the next one.
+    /// Returns the packets from the first of an interval to the last before the next interval.
     fn sequence_len(&self, index: usize) -> u64 {
         let end = match index.checked_sub(1) {
             Some(newer) => self.intervals[newer].first,
@@ -161,7 +163,7 @@ impl IntervalHistory {
         interval.synthetic.unwrap_or_else(counted)
     }
 
-    /// Tells the intervals on a packet that acknowledges `acknowledgement` (RFC 4342 §8.6.1).
+    /// Writes the intervals to a packet that acknowledges `acknowledgement` (RFC 4342 §8.6.1).
     pub(super) fn write(&self, acknowledgement: SequenceNumber, options: &mut OptionWriter<'_>) {
         let skip = acknowledgement.distance_from(self.newest).clamp(0, 255) as u8;
         let mut octets = [0; 1 + INTERVALS_MAX * INTERVAL_LEN];
@@ -178,21 +180,22 @@ impl IntervalHistory {
     }
 }
 
-/// One interval as an option tells it.
+/// One interval of a Loss Intervals option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToldInterval {
     /// Packets after the losses.
     pub lossless_len: u64,
     /// Packets from the first lost to the last lost.
     pub loss_len: u64,
-    /// The nonce echo of the lossless part.
+    /// Nonce echo of the lossless part.
     pub nonce: bool,
     /// Data packets in the whole interval.
     pub data_len: u64,
 }
 
-/// The intervals in a Loss Intervals option, newest first; `None` when its length cannot be.
-/// The first octet, how many packets before the acknowledged one they end, is given too.
+/// Reads the intervals of a Loss Intervals option, newest first; `None` when its length is
+/// impossible. Returns the first byte, too: how many packets before the acknowledged one the
+/// intervals end.
 #[must_use]
 pub fn read_intervals(
     value: &[u8],

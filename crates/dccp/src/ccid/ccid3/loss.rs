@@ -1,4 +1,4 @@
-//! Which packets are lost, and which losses are one event (RFC 5348 §5.1, §5.2; RFC 4342 §10.2).
+//! Detection of losses, and of the losses that are one event (RFC 5348 §5.1, §5.2; RFC 4342 §10.2).
 
 use super::counter;
 use crate::ccid::Arrival;
@@ -7,7 +7,7 @@ use crate::sequence::SequenceNumber;
 /// Later packets that must arrive before a hole counts as a loss (NDUPACK, RFC 5348 §5.1).
 const LATER_PACKETS: usize = 3;
 
-/// A packet that arrived beyond a hole.
+/// A packet that arrived after a hole.
 #[derive(Clone, Copy, Debug)]
 struct Beyond {
     sequence: SequenceNumber,
@@ -17,21 +17,21 @@ struct Beyond {
     ndp_count: u64,
 }
 
-/// What the history has to be told, in the order of the numbers.
+/// Change to the loss history. Findings come in the order of sequence numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
-    /// The packet is not lost.
+    /// A packet that is not lost.
     Arrived { number: SequenceNumber, is_data: bool },
     /// A new loss event with these packets.
     Event { first: SequenceNumber, last: SequenceNumber },
-    /// More losses up to here in the event under way.
+    /// More losses in the current event, up to this packet.
     More { last: SequenceNumber },
 }
 
-/// Finds losses.
+/// Detector of lost packets and loss events.
 #[derive(Clone, Debug)]
 pub(super) struct LossDetector {
-    /// The next number in order.
+    /// Next number in order.
     expected: SequenceNumber,
     /// Counter of the last packet in order.
     last_ccval: u8,
@@ -39,12 +39,13 @@ pub(super) struct LossDetector {
     event: Option<Event>,
 }
 
-/// A loss event under way.
+/// The current loss event.
 #[derive(Clone, Copy, Debug)]
 struct Event {
-    /// Counter of the packet before its first loss.
+    /// Counter of the packet before the event's first loss.
     ccval: u8,
-    /// A packet since was more than a round trip later: the next loss is another event.
+    /// True if a later packet came more than a round trip after the event: the next loss is another
+    /// event.
     is_over: bool,
 }
 
@@ -53,7 +54,7 @@ impl LossDetector {
         Self { expected: first, last_ccval: 0, beyond: Vec::new(), event: None }
     }
 
-    /// Takes a packet; `found` hears what follows from it.
+    /// Processes a packet, and calls `found` with each finding.
     pub(super) fn arrived(&mut self, arrival: &Arrival, mut found: impl FnMut(Finding)) {
         let packet = Beyond {
             sequence: arrival.sequence,
@@ -78,7 +79,7 @@ impl LossDetector {
         }
     }
 
-    /// Takes what is in order.
+    /// Moves the packets that are in order now out of `beyond`.
     fn advance(&mut self, found: &mut impl FnMut(Finding)) {
         while self.beyond.first().is_some_and(|packet| packet.sequence == self.expected) {
             let packet = self.beyond.remove(0);
@@ -99,14 +100,14 @@ impl LossDetector {
         }
     }
 
-    /// The hole in front of the first packet beyond is lost.
+    /// Declares the hole before the first packet of `beyond` lost.
     fn lose(&mut self, found: &mut impl FnMut(Finding)) {
         let first = self.expected;
         let next = self.beyond[0];
         let lost = next.sequence.distance_from(first).max(0) as u64;
         self.expected = next.sequence;
         if next.ndp_count >= lost {
-            // Nothing but packets without data (RFC 4340 §7.7).
+            // The hole is only packets without data (RFC 4340 §7.7).
             for back in 0..lost {
                 found(Finding::Arrived { number: first.plus(back), is_data: false });
             }
@@ -138,7 +139,7 @@ mod tests {
         SequenceNumber::new(value)
     }
 
-    /// Feeds data packets of (number, counter); gives the events and what was added to them.
+    /// Feeds data packets of (number, counter). Returns the events and the additions to them.
     fn events(packets: &[(u64, u8)]) -> Vec<(u64, u64, bool)> {
         let mut detector = LossDetector::new(n(0));
         let mut events = Vec::new();

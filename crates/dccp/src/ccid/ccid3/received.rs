@@ -1,5 +1,5 @@
-//! How fast data comes in, over the last round trip (RFC 5348 §6.2, erratum to RFC 4342 §8.3), and the
-//! round-trip time as the window counter shows it (RFC 4342 §8.1).
+//! Rate at which data comes in, over the last round trip (RFC 5348 §6.2, erratum to RFC 4342 §8.3),
+//! and round-trip time from the window counter (RFC 4342 §8.1).
 
 use std::collections::VecDeque;
 
@@ -8,10 +8,10 @@ use super::counter;
 /// Bins that a round trip is divided into.
 const BINS_PER_RTT: u64 = 16;
 
-/// Octets that arrived lately.
+/// Bytes that arrived in the last round trip.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Received {
-    /// Begin of a bin and its octets, oldest first.
+    /// Begin of each bin and its bytes, oldest first.
     bins: VecDeque<(u64, u64)>,
 }
 
@@ -29,7 +29,7 @@ impl Received {
         }
     }
 
-    /// Octets per second over the round trip that ends now.
+    /// Returns the bytes per second over the round trip that ends now.
     pub(super) fn rate(&mut self, now_ns: u64, rtt_ns: u64) -> f64 {
         while self.bins.front().is_some_and(|(begin_ns, _)| begin_ns + rtt_ns <= now_ns) {
             self.bins.pop_front();
@@ -39,10 +39,10 @@ impl Received {
     }
 }
 
-/// The round-trip time from counters: four steps are one.
+/// Round-trip time from window counters: four steps are one round trip.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CounterRtt {
-    /// The packet that a distance is counted from.
+    /// Time and counter of the packet that distances are counted from.
     reference: Option<(u64, u8)>,
     smoothed_ns: Option<u64>,
 }
@@ -52,7 +52,7 @@ impl CounterRtt {
         self.smoothed_ns
     }
 
-    /// What the connection knows, until packets show better.
+    /// Sets the connection's round-trip time, unless packets have shown a better one.
     pub(super) fn suggest(&mut self, rtt_ns: u64) {
         self.smoothed_ns.get_or_insert(rtt_ns);
     }
@@ -72,7 +72,7 @@ impl CounterRtt {
                 });
                 self.reference = Some((now_ns, ccval));
             }
-            // Five steps say five or more.
+            // A distance of five steps means five or more.
             _ => self.reference = Some((now_ns, ccval)),
         }
     }

@@ -1,5 +1,5 @@
-//! The receiver of CCID 3 (RFC 4342 §6, RFC 5348 §6): measures losses and the rate, and tells the
-//! sender once in a round trip and when there is a new loss event.
+//! Receiver of CCID 3 (RFC 4342 §6, RFC 5348 §6): measures losses and the rate, and sends feedback
+//! once in a round trip and after each new loss event.
 
 use super::counter;
 use super::equation;
@@ -10,10 +10,10 @@ use crate::ccid::{Arrival, RTT_DEFAULT_NS, ReceiverHalf};
 use crate::option::{DccpOption, OptionWriter, elapsed_10us, number};
 use crate::sequence::SequenceNumber;
 
-/// Feedback is due when the counter has gone this far (RFC 4342 §6).
+/// Steps of the counter after which feedback is due (RFC 4342 §6).
 const FEEDBACK_STEPS: u8 = 4;
 
-/// The state of a receiver.
+/// State of a CCID 3 receiver.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     tells_loss_event_rate: bool,
@@ -21,7 +21,7 @@ pub struct Receiver {
     intervals: IntervalHistory,
     received: Received,
     rtt: CounterRtt,
-    /// The greatest rate that was told.
+    /// Greatest rate that a feedback packet reported.
     rate_max: f64,
     segment_bytes: f64,
     first: SequenceNumber,
@@ -30,16 +30,16 @@ pub struct Receiver {
     /// Counter of the data packet that the last feedback followed.
     told_ccval: Option<u8>,
     due_ns: Option<u64>,
-    /// Data came since the last feedback.
+    /// True if data came since the last feedback.
     has_data: bool,
-    /// There is a loss event that no feedback has told of.
+    /// True if there is a loss event that no feedback has reported.
     has_untold_event: bool,
     last_ccval: u8,
 }
 
 impl Receiver {
-    /// A receiver of packets from `first` on. `tells_loss_event_rate` adds that option to each
-    /// feedback (feature 192).
+    /// Returns a receiver of packets from `first` on. `tells_loss_event_rate` adds the Loss Event
+    /// Rate option to each feedback (feature 192).
     #[must_use]
     pub fn new(first: SequenceNumber, tells_loss_event_rate: bool) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Receiver {
         }
     }
 
-    /// The loss event rate.
+    /// Returns the loss event rate.
     #[must_use]
     pub fn loss_event_rate(&self) -> f64 {
         self.intervals.loss_event_rate()
@@ -71,13 +71,13 @@ impl Receiver {
         self.rtt.smoothed_ns().unwrap_or(RTT_DEFAULT_NS)
     }
 
-    /// Takes a packet into the loss history; true when there is a new loss event.
+    /// Adds a packet to the loss history. Returns true if there is a new loss event.
     fn look_for_loss(&mut self, arrival: &Arrival) -> bool {
         let rtt_s = self.rtt_ns() as f64 / 1e9;
         let rate_now = self.received.rate(arrival.now_ns, self.rtt_ns());
         let segment_bytes = self.segment_bytes.max(1.0);
-        // The first interval is as long as would have allowed the rate that was reached, and that is
-        // half a packet per round trip at least (RFC 5348 §6.3.1).
+        // The first interval is as long as the equation needs for the rate that was reached, with
+        // at least half a packet per round trip (RFC 5348 §6.3.1).
         let least = segment_bytes / (2.0 * rtt_s);
         let reached = self.rate_max.max(rate_now).max(least);
         let very_first = self.first;
@@ -121,8 +121,8 @@ impl ReceiverHalf for Receiver {
             && self
                 .told_ccval
                 .is_none_or(|told| counter::distance(told, arrival.ccval) >= FEEDBACK_STEPS);
-        // Without data there is no feedback (RFC 5348 §6.2): it would say that nothing comes through, of
-        // a packet that did.
+        // Without data there is no feedback (RFC 5348 §6.2): it would report a rate of zero about a
+        // packet that did arrive.
         if (self.has_untold_event && self.has_data) || is_round_over {
             self.due_ns = Some(arrival.now_ns);
         }
@@ -132,12 +132,13 @@ impl ReceiverHalf for Receiver {
         self.due_ns
     }
 
-    /// A feedback packet has Elapsed Time, Receive Rate and Loss Intervals (RFC 4342 §6).
+    /// Writes the options of a feedback packet: Elapsed Time, Receive Rate and Loss Intervals (RFC
+    /// 4342 §6).
     fn write(&mut self, now_ns: u64, options: &mut OptionWriter<'_>) {
         if self.due_ns.take().is_none() {
             return;
         }
-        // The first feedback says only that something came.
+        // The first feedback reports no rate, only that a packet came.
         let rate = match self.told_ccval {
             None => 0.0,
             Some(_) => self.received.rate(now_ns, self.rtt_ns()),
@@ -172,7 +173,7 @@ impl ReceiverHalf for Receiver {
     }
 }
 
-/// What the Loss Event Rate option says (RFC 4342 §8.5): the inverse, rounded up.
+/// Returns the value of the Loss Event Rate option (RFC 4342 §8.5): the inverse, rounded up.
 fn inverse_rate(p: f64) -> u32 {
     if p <= 0.0 { u32::MAX } else { (1.0 / p - 1e-9).ceil().min(f64::from(u32::MAX - 1)) as u32 }
 }

@@ -1,4 +1,4 @@
-//! The receiver of CCID 3 packet by packet.
+//! Tests of the CCID 3 receiver, packet by packet.
 
 use super::super::intervals::read_intervals;
 use super::*;
@@ -16,7 +16,7 @@ fn receiver() -> Receiver {
     receiver
 }
 
-/// A data packet of 1,000 octets.
+/// Delivers a data packet of 1,000 bytes.
 fn data(receiver: &mut Receiver, number: u64, now_ms: u64, ccval: u8) {
     receiver.arrived(&Arrival {
         now_ns: now_ms * MS,
@@ -29,7 +29,7 @@ fn data(receiver: &mut Receiver, number: u64, now_ms: u64, ccval: u8) {
     });
 }
 
-/// The options of a feedback: rate, inverse loss event rate, interval lengths.
+/// Returns the options of a feedback: rate, inverse loss event rate, interval lengths.
 fn told(receiver: &mut Receiver, now_ms: u64) -> Option<(u32, u32, Vec<u64>)> {
     let mut area = [0; 300];
     let mut options = OptionWriter::new(&mut area);
@@ -87,7 +87,7 @@ fn tfrc_06_feedback_follows_four_steps_of_the_counter_or_a_new_event() {
     assert_eq!(receiver.ack_due_ns(), Some(100 * MS));
     let (rate, inverse, _) = told(&mut receiver, 100).unwrap();
     assert_eq!((rate, inverse), (30_000, u32::MAX));
-    // 4 is lost; told with the third packet after it, without waiting.
+    // 4 is lost; the third packet after it makes feedback due at once.
     for (number, now_ms) in [(5, 110), (6, 115)] {
         data(&mut receiver, number, now_ms, 2);
         assert_eq!(receiver.ack_due_ns(), None);
@@ -131,7 +131,7 @@ fn tfrc_11_the_first_interval_is_what_the_rate_would_have_needed() {
     for packet in 201..204 {
         data(&mut receiver, packet, packet * 10, ((packet * 10 / 25) % 16) as u8);
     }
-    // 10 packets of 1,000 octets in 100 ms are 100,000 octets per second; f(p) = 0.1.
+    // 10 packets of 1,000 bytes in 100 ms are 100,000 bytes per second; f(p) = 0.1.
     let (_, inverse, lengths) = told(&mut receiver, 2_040).unwrap();
     let p = equation::loss_event_rate(1_000.0, 0.1, 100_000.0);
     let expected = (1.0 / p).round() as u64;

@@ -1,23 +1,23 @@
-//! The receive rates of the last round trips and the limit that follows from them, and whether the
-//! application kept the sender from using what it was allowed (RFC 5348 §4.3, §8.2).
+//! Receive rates of the last round trips and the limit that follows from them, and detection of
+//! data-limited senders (RFC 5348 §4.3, §8.2).
 
-/// Rates that are kept; more are never needed (§8.2.2).
+/// Most rates kept; more are never needed (§8.2.2).
 const RATES_MAX: usize = 3;
 
-/// X_recv_set.
+/// Set of receive rates, X_recv_set.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReceiveRates {
-    /// When a rate was told, and the rate in octets per second.
+    /// Time of each report, and its rate in bytes per second.
     rates: [Option<(u64, f64)>; RATES_MAX],
 }
 
 impl ReceiveRates {
-    /// The set that limits nothing.
+    /// Returns the set that limits nothing.
     pub(super) const fn unlimited() -> Self {
         Self { rates: [Some((0, f64::INFINITY)), None, None] }
     }
 
-    /// Only this rate.
+    /// Returns the set of only this rate.
     pub(super) const fn only(now_ns: u64, rate: f64) -> Self {
         Self { rates: [Some((now_ns, rate)), None, None] }
     }
@@ -26,7 +26,7 @@ impl ReceiveRates {
         self.rates.iter().flatten().fold(0.0, |max, &(_, rate)| max.max(rate))
     }
 
-    /// Adds a rate and drops those older than two round trips.
+    /// Adds a rate and drops rates older than two round trips.
     pub(super) fn update(&mut self, now_ns: u64, rate: f64, rtt_ns: u64) {
         for slot in &mut self.rates {
             let is_old =
@@ -39,9 +39,9 @@ impl ReceiveRates {
         self.rates[oldest.unwrap_or(0)] = Some((now_ns, rate));
     }
 
-    /// Keeps the greatest of the set and this one (Maximize X_recv_set).
+    /// Keeps the greatest of the set and this rate (Maximize X_recv_set).
     pub(super) fn maximize(&mut self, now_ns: u64, rate: f64) {
-        // The rate that stands for "no limit yet" is not one that was told.
+        // The infinite rate means "no limit yet"; no feedback reported it.
         let told = self.rates.iter().flatten().filter(|(_, rate)| rate.is_finite());
         let max = told.fold(rate, |max, &(_, rate)| max.max(rate));
         *self = Self::only(now_ns, max);
@@ -54,16 +54,16 @@ impl ReceiveRates {
     }
 }
 
-/// When the sender last sent all that it was allowed to (§8.2.1).
+/// Times at which the sender last sent all that it was allowed to send (§8.2.1).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DataLimit {
     not_limited: [Option<u64>; 2],
-    /// When the packet was sent that the last feedback acknowledged.
+    /// Time at which the packet was sent that the last feedback acknowledged.
     covered_ns: Option<u64>,
 }
 
 impl DataLimit {
-    /// There is data that must wait.
+    /// Records that data must wait at `now_ns`.
     pub(super) fn is_not_limited(&mut self, now_ns: u64) {
         let is_covered = |at: Option<u64>| {
             at.is_none_or(|at_ns| self.covered_ns.is_some_and(|covered_ns| at_ns <= covered_ns))
@@ -72,8 +72,8 @@ impl DataLimit {
         self.not_limited[slot] = Some(now_ns);
     }
 
-    /// Feedback about everything up to a packet sent at `sent_ns` came: whether the application was
-    /// what limited the sender all the time since the feedback before.
+    /// Processes feedback about everything up to a packet sent at `sent_ns`. Returns true if the
+    /// application limited the sender all the time since the feedback before.
     pub(super) fn feedback(&mut self, sent_ns: u64) -> bool {
         let since_ns = self.covered_ns;
         self.covered_ns = Some(sent_ns);

@@ -1,4 +1,4 @@
-//! The sender of CCID 3 (RFC 4342 §5, RFC 5348 §4). Rates are octets of application data per second.
+//! Sender of CCID 3 (RFC 4342 §5, RFC 5348 §4). Rates are bytes of application data per second.
 
 use std::collections::VecDeque;
 
@@ -15,14 +15,14 @@ use crate::sequence::SequenceNumber;
 
 /// Greatest time between two packets (t_mbi, RFC 5348 §4.3).
 const INTERVAL_MAX_S: f64 = 64.0;
-/// The nofeedback timer before there is a round-trip time (RFC 5348 §4.2).
+/// Duration of the nofeedback timer before the round-trip time is known (RFC 5348 §4.2).
 const NOFEEDBACK_INITIAL_NS: u64 = 2_000_000_000;
-/// How exactly a timer is kept (t_gran, RFC 5348 §4.6).
+/// Granularity of timers (t_gran, RFC 5348 §4.6).
 const GRANULARITY_NS: u64 = 100_000;
-/// Packets whose time of sending is remembered.
+/// Most packets whose time of sending is kept.
 const SENT_MAX: usize = 1 << 16;
 
-/// Octets of the initial window (RFC 5348 §4.2).
+/// Returns the initial window in bytes (RFC 5348 §4.2).
 #[must_use]
 pub fn initial_window_bytes(segment_bytes: f64) -> f64 {
     (4.0 * segment_bytes).min((2.0 * segment_bytes).max(4_380.0))
@@ -36,16 +36,16 @@ struct SentPacket {
     is_drop_known: bool,
 }
 
-/// What a feedback packet says.
+/// Content of a feedback packet.
 #[derive(Clone, Copy, Debug)]
 struct Told {
-    /// Octets per second.
+    /// Receive rate, in bytes per second.
     rate: f64,
-    /// The loss event rate.
+    /// Loss event rate.
     p: f64,
 }
 
-/// The state of a sender.
+/// State of a CCID 3 sender.
 #[derive(Clone, Debug)]
 pub struct Sender {
     segment_bytes: f64,
@@ -58,11 +58,12 @@ pub struct Sender {
     rtt_s: Option<f64>,
     /// R_sqmean (§4.5), in square roots of seconds.
     rtt_root_mean: f64,
-    /// sqrt(R_sample) of the last sample over the mean: slows down while queues grow.
+    /// sqrt(R_sample) of the last sample. Its ratio to the mean slows the sender down while queues
+    /// grow.
     rtt_root_last: f64,
     doubled_ns: Option<u64>,
     nofeedback_ns: Option<u64>,
-    /// When the nofeedback timer was set, to see whether the sender was idle since.
+    /// Time at which the nofeedback timer was set, to find out if the sender was idle since.
     nofeedback_set_ns: u64,
     /// Nominal time of the last packet.
     nominal_ns: Option<u64>,
@@ -73,7 +74,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender of packets with about `segment_bytes` octets of data.
+    /// Returns a sender of packets with about `segment_bytes` bytes of data.
     #[must_use]
     pub fn new(segment_bytes: usize) -> Self {
         let segment_bytes = segment_bytes.max(1) as f64;
@@ -104,12 +105,12 @@ impl Sender {
         self.segment_bytes / INTERVAL_MAX_S
     }
 
-    /// W_init / R.
+    /// Returns the initial rate, W_init / R.
     fn initial_rate(&self, rtt_s: f64) -> f64 {
         initial_window_bytes(self.segment_bytes) / rtt_s
     }
 
-    /// The rate of this instant (§4.5).
+    /// Returns the instantaneous rate (§4.5).
     fn x_now(&self) -> f64 {
         if self.rtt_root_last > 0.0 {
             (self.x * self.rtt_root_mean / self.rtt_root_last).max(self.least_rate())
@@ -118,13 +119,13 @@ impl Sender {
         }
     }
 
-    /// Time between two packets.
+    /// Returns the time between two packets.
     fn interval_ns(&self) -> u64 {
         (self.segment_bytes / self.x_now() * 1e9) as u64
     }
 
-    /// When the next packet is due: one interval after the one before, but unused time is worth no
-    /// more than a round trip (§4.6).
+    /// Returns the time at which the next packet is due: one interval after the one before. Unused
+    /// time counts for at most one round trip (§4.6).
     fn next_ns(&self, now_ns: u64) -> u64 {
         let Some(nominal_ns) = self.nominal_ns else { return now_ns };
         let credit_ns = self.rtt_s.map_or(0, |rtt_s| (rtt_s * 1e9) as u64);
@@ -161,7 +162,7 @@ impl Sender {
         self.rtt_root_last = root;
     }
 
-    /// The rate that a feedback allows (§4.3 step 4 and 5).
+    /// Computes the rate that a feedback allows (§4.3 step 4 and 5).
     fn update_rate(&mut self, now_ns: u64, told: Told, is_data_limited: bool) {
         let rtt_s = self.rtt_s.unwrap_or(0.2);
         let rtt_ns = (rtt_s * 1e9) as u64;
@@ -169,8 +170,8 @@ impl Sender {
         self.p = told.p;
         self.x_recv = told.rate;
         let limit = if told.rate == 0.0 {
-            // The first feedback follows a single packet and says nothing of the rate. Neither does a
-            // later one: a packet that it acknowledges was received.
+            // The first feedback follows a single packet and has no rate. A later one with rate
+            // zero has none either: a packet that it acknowledges was received.
             2.0 * self.rates.max()
         } else if is_data_limited && has_more_loss {
             self.rates.halve();
@@ -193,7 +194,7 @@ impl Sender {
         }
     }
 
-    /// No feedback for a long time (§4.4).
+    /// Reduces the rate after a long time without feedback (§4.4).
     fn nofeedback(&mut self, now_ns: u64) {
         let was_idle = self.last_data_ns.is_none_or(|last_ns| last_ns < self.nofeedback_set_ns);
         match self.rtt_s {
@@ -201,13 +202,13 @@ impl Sender {
             None => (),
             Some(rtt_s) => {
                 let recover = self.initial_rate(rtt_s);
-                // The greatest of the set, not what the last feedback said: the first one says zero,
-                // and half of that would be a packet a minute.
+                // The greatest of the set, not the rate of the last feedback: the first one reports
+                // zero, and half of that would be a packet a minute.
                 let received = self.rates.max();
                 let is_slow =
                     if self.p > 0.0 { received < recover } else { self.x < 2.0 * recover };
                 if was_idle && is_slow {
-                    // An idle sender keeps what it would begin with anyway.
+                    // An idle sender keeps the rate that it would begin with anyway.
                 } else if self.p == 0.0 {
                     self.x = (self.x / 2.0).max(self.least_rate());
                 } else if self.x_calc > 2.0 * received {
@@ -220,15 +221,15 @@ impl Sender {
         self.restart_nofeedback(now_ns);
     }
 
-    /// Update_Limits of §4.4.
+    /// Limits the rate (Update_Limits of §4.4).
     fn limit_to(&mut self, now_ns: u64, limit: f64) {
         let limit = limit.max(self.least_rate());
         self.rates = ReceiveRates::only(now_ns, limit / 2.0);
         self.x = self.x_calc.min(limit).max(self.least_rate());
     }
 
-    /// The rate, loss event rate and reductions that a packet tells; `None` when it is no feedback
-    /// (RFC 4342 §6). Without Loss Intervals, as Linux sends it, Loss Event Rate says it all.
+    /// Reads the rate, loss event rate and reductions from a packet; `None` when it is no feedback
+    /// (RFC 4342 §6). Linux sends no Loss Intervals; then Loss Event Rate suffices.
     fn read(&mut self, feedback: &Feedback<'_>) -> Option<Told> {
         let (mut rate, mut p_told, mut p_counted) = (None, None, None);
         let mut drops = 0_u32;
@@ -261,7 +262,7 @@ impl Sender {
         }
         let mut rate = rate?;
         if let Some(rtt_s) = self.rtt_s {
-            // RFC 4342 §5.2 and §8.5: half of what the receiver still takes.
+            // RFC 4342 §5.2 and §8.5: half of the rate that the receiver still accepts.
             let one = self.segment_bytes / rtt_s;
             if is_slow {
                 rate /= 2.0;
@@ -285,8 +286,8 @@ impl Sender {
     }
 }
 
-/// The loss event rate that a Loss Intervals option adds up to. The skip length is at most 3
-/// (RFC 4342 §8.6.1).
+/// Returns the loss event rate that the intervals of a Loss Intervals option give. The skip length
+/// is at most 3 (RFC 4342 §8.6.1).
 fn counted_rate(value: &[u8]) -> Option<f64> {
     let (skip, intervals) = read_intervals(value)?;
     if skip > 3 {
@@ -314,8 +315,8 @@ impl SenderHalf for Sender {
     }
 
     fn ccval(&mut self, now_ns: u64) -> u8 {
-        // Without a round-trip time that of RFC 4340 §3.4 counts: the receiver sends no feedback
-        // before the counter has gone on, and the first one may be lost.
+        // Without a measured round-trip time that of RFC 4340 §3.4 counts: the receiver sends no
+        // feedback before the counter has advanced, and the first feedback may be lost.
         let rtt_ns = self.rtt_s.map_or(RTT_DEFAULT_NS, |rtt_s| (rtt_s * 1e9) as u64);
         self.ccval = self.counter.at(now_ns, rtt_ns);
         self.ccval
@@ -349,7 +350,7 @@ impl SenderHalf for Sender {
         let Some(told) = self.read(feedback) else { return };
         let Some(index) = self.position(feedback.acknowledgement) else { return };
         let packet = self.sent[index];
-        // The newest stays, for what is told about it again.
+        // The newest packet is kept, for further feedback about it.
         self.sent.drain(..index);
         let held_ns = packet.sent_ns + feedback.elapsed_ns;
         self.sample_rtt(now_ns, now_ns.saturating_sub(held_ns).max(RTT_MIN_NS) as f64 / 1e9);

@@ -1,4 +1,4 @@
-//! The sender of CCID 3 against scripted feedback.
+//! Tests of the CCID 3 sender with scripted feedback.
 
 use super::*;
 use crate::option::OptionWriter;
@@ -20,7 +20,7 @@ impl World {
         Self { sender: Sender::new(segment_bytes), now_ns: 0, next: 0 }
     }
 
-    /// With a round-trip time of 100 ms from the handshake.
+    /// Returns a world with a round-trip time of 100 ms from the handshake.
     fn measured(segment_bytes: usize) -> Self {
         let mut world = Self::new(segment_bytes);
         world.sender.observe_rtt(0, 100 * MS);
@@ -38,7 +38,7 @@ impl World {
         self.next += 1;
     }
 
-    /// Sends as a greedy application does until `until_ns`.
+    /// Sends like a greedy application until `until_ns`. Returns the count of packets.
     fn send_until(&mut self, until_ns: u64, data_len: usize) -> u64 {
         let before = self.next;
         loop {
@@ -52,7 +52,7 @@ impl World {
         self.next - before
     }
 
-    /// Feedback about the last packet that was sent at least 100 ms ago.
+    /// Delivers feedback about the last packet that was sent at least 100 ms ago.
     fn feedback(&mut self, rate: u32, inverse: u32) {
         let long_ago = self.now_ns.saturating_sub(100 * MS);
         let sent = self.sender.sent.iter().rev().find(|packet| packet.sent_ns <= long_ago);
@@ -70,7 +70,7 @@ impl World {
     }
 }
 
-/// RFC 4342 §6: the receiver tells nothing before the counter has gone on by four.
+/// RFC 4342 §6: the receiver sends no feedback before the counter has advanced by four.
 #[test]
 fn tfrc_05_the_counter_goes_on_without_a_round_trip_time() {
     let mut world = World::new(1_000);
@@ -123,7 +123,7 @@ fn with_losses_the_equation_rules() {
     let x = world.sender.x;
     assert!((x - 164_005.06).abs() < 0.01, "{x}");
     assert_eq!(world.sender.interval_ns(), 8_902_164);
-    // What is received bounds it.
+    // The receive rate bounds it.
     world.send_until(400 * MS, 1_460);
     world.feedback(50_000, 100);
     assert!(world.sender.x <= 164_005.1);
@@ -145,7 +145,7 @@ fn tfrc_09_the_nofeedback_timer_halves_down_to_a_packet_in_64_seconds() {
     let mut halvings = 0;
     while world.sender.x > 1_000.0 / 64.0 {
         world.now_ns = world.sender.timeout_ns().unwrap();
-        // Not idle: something was sent since.
+        // Not idle: a packet was sent since.
         world.sender.last_data_ns = Some(world.now_ns);
         let before = world.sender.x;
         world.sender.handle_timeout(world.now_ns);
@@ -167,8 +167,8 @@ fn tfrc_10_an_idle_sender_keeps_its_initial_rate_and_resumes_with_it() {
         world.sender.handle_timeout(world.now_ns);
     }
     assert!(world.sender.x >= 40_000.0, "{}", world.sender.x);
-    // The first feedback after that tells of one packet; the sender had no more, so it does not
-    // fall to twice that.
+    // The first feedback after that reports one packet; the sender had no more, so its rate does
+    // not fall to twice the reported one.
     world.send(1_000);
     world.now_ns += 100 * MS;
     world.feedback(10_000, u32::MAX);
@@ -183,7 +183,7 @@ fn tfrc_09_a_first_feedback_that_tells_of_a_loss_and_no_rate_does_not_stop_the_s
     world.feedback(0, 5);
     let calculated = world.sender.x_calc;
     assert!((world.sender.x - calculated).abs() < 1e-6);
-    // Then a packet is lost: each time that the timer ends the rate is halved, and no more.
+    // Then a packet is lost: each run of the timer halves the rate, and no more.
     world.send(1_404);
     for part in [2.0, 4.0, 8.0] {
         world.now_ns = world.sender.timeout_ns().unwrap();
@@ -201,7 +201,7 @@ fn tfrc_09_a_later_feedback_of_rate_zero_does_not_stop_the_sender() {
     world.send_until(200 * MS, 1_404);
     world.feedback(40_000, u32::MAX);
     world.send_until(700 * MS, 1_404);
-    // A silence, a loss, and a rate that cannot be: the packet that is acknowledged came through.
+    // A silence, a loss, and an impossible rate: the packet that is acknowledged was received.
     world.feedback(0, 1_000);
     assert!((world.sender.x - 80_000.0).abs() < 1e-6, "{}", world.sender.x);
 }
@@ -277,7 +277,7 @@ fn growing_round_trips_slow_the_sender_at_once() {
 
 #[test]
 fn tfrc_08_no_time_for_a_round_trip_is_no_rate_without_bound() {
-    // What the other end says that it held the packet for may be rounded up to all of the time.
+    // The other end may round its hold time up to all of the round-trip time.
     let mut world = World::new(1_424);
     world.sender.observe_rtt(0, 0);
     assert_eq!(world.sender.x, 4_380.0 / 10e-6);
