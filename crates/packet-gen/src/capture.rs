@@ -13,9 +13,9 @@ use crate::pace::Schedule;
 use crate::packet::Packet;
 use crate::random::LibcRandom;
 
-/// Counts of the packets of a capture by what becomes of them.
+/// CaptureCounts of the packets of a capture by what becomes of them.
 #[derive(Debug, Default)]
-struct Counts {
+struct CaptureCounts {
     /// All of them.
     read: usize,
     /// Packets without octets.
@@ -33,7 +33,7 @@ struct Counts {
     ends_early: bool,
 }
 
-impl Counts {
+impl CaptureCounts {
     /// A sentence such as `3 of 9 packets are used; left out: 6 not of IP`.
     fn sentence(&self, used: usize) -> String {
         let mut text = format!("{used} of {} packets are used", self.read);
@@ -98,7 +98,7 @@ pub(crate) fn read(
 ) -> Result<Input, String> {
     let reader = Reader::new(octets).map_err(|error| error.to_string())?;
     let (mut packets, mut offsets_ns, mut first_ns) = (Vec::new(), Vec::new(), None);
-    let mut counts = Counts::default();
+    let mut counts = CaptureCounts::default();
     for record in reader {
         let record = match record {
             Ok(record) => record,
@@ -139,7 +139,7 @@ const fn is_cut(record: &Record<'_>) -> bool {
 }
 
 /// Returns whether an interface takes the frame; counts it by the reason where it does not.
-fn fits(frame: &[u8], mtu_bytes: usize, counts: &mut Counts) -> bool {
+fn fits(frame: &[u8], mtu_bytes: usize, counts: &mut CaptureCounts) -> bool {
     let is_tagged = frame.get(12..14) == Some(&TYPE_VLAN.to_be_bytes());
     let most = mtu_bytes + HEADER_LEN + if is_tagged { TAG_LEN } else { 0 };
     let (is_short, is_long) = (frame.len() < HEADER_LEN, frame.len() > most);
@@ -149,7 +149,7 @@ fn fits(frame: &[u8], mtu_bytes: usize, counts: &mut Counts) -> bool {
 }
 
 /// Returns the frame to send for `record`; `None`, counted by its reason, where there is none.
-fn frame(record: &Record<'_>, mac: [u8; 6], counts: &mut Counts) -> Option<Vec<u8>> {
+fn frame(record: &Record<'_>, mac: [u8; 6], counts: &mut CaptureCounts) -> Option<Vec<u8>> {
     if record.octets.is_empty() {
         counts.empty += 1;
         return None;
