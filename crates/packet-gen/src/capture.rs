@@ -13,7 +13,7 @@ use crate::pace::Schedule;
 use crate::packet::Packet;
 use crate::random::LibcRandom;
 
-/// CaptureCounts of the packets of a capture by what becomes of them.
+/// Packets of a capture, counted by what becomes of them.
 #[derive(Debug, Default)]
 struct CaptureCounts {
     /// All of them.
