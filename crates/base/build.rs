@@ -1,5 +1,5 @@
-//! Gives the crate the name of the Cargo profile that it is built with. Cargo itself tells a build
-//! script only which of `release` and `dev` the profile is made from.
+//! Passes the name of the Cargo profile that the crate is built with to the crate. Cargo itself
+//! gives a build script only the profile that it is made from, `release` or `dev`.
 
 use std::env;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ fn main() {
     println!("cargo::rustc-env=GODWIT_BUILD_PROFILE={}", profile());
 }
 
-/// Returns the profile's name, after which Cargo calls the folder of what it builds:
+/// Returns the name of the profile, which Cargo uses for the folder of the files that it builds:
 /// `…/PROFILE/build/base-HASH/out`. The folder of the profile `dev` is `debug`.
 fn profile() -> String {
     let out = env::var_os("OUT_DIR").map(PathBuf::from).unwrap_or_default();

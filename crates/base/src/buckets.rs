@@ -1,6 +1,6 @@
-//! Hints by tag, seven to a cache line: a look-up among millions misses the cache once, and which
-//! line it will read is known without reading anything. A tag is part of a hash of whatever is looked
-//! up, so what a hint leads to is compared by whoever follows it.
+//! Hints by tag, seven to a cache line. A look-up among millions misses the cache once, and the
+//! line that it will read is known without reading anything. A tag is part of the hash of a key, so
+//! the user of a hint compares the key of the entry that the hint leads to.
 //!
 //! A hint lies in the first bucket with room from its home on. Each bucket counts the hints that
 //! passed it by, so a look-up ends where none did, and removing leaves nothing behind.
@@ -9,20 +9,22 @@ use alloc::boxed::Box;
 use alloc::vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// Hints of one bucket.
+/// The number of hints of one bucket.
 const ROOM: usize = 7;
-/// Hints that `LOAD.1` buckets may have on average, times `ROOM`, before there are more buckets.
+/// The greatest load: `LOAD.1` buckets have at most `LOAD.0` times `ROOM` hints on average, before
+/// there are more buckets.
 const LOAD: (usize, usize) = (4, 5);
 
-/// One cache line.
+/// A bucket of hints: one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Bucket {
     tags: [u32; ROOM],
-    /// Bits: which of the places are taken.
+    /// The taken places, one bit each.
     taken: u32,
     places: [u32; ROOM],
-    /// Hints that lie in later buckets and would lie in this one or before it, had there been room.
+    /// The number of hints that lie in later buckets and would lie in this one or before it, if
+    /// there had been room.
     passed: u32,
 }
 
@@ -31,7 +33,7 @@ const _: () = assert!(size_of::<Bucket>() == 64, "a bucket is one cache line");
 const EMPTY: Bucket = Bucket { tags: [0; ROOM], taken: 0, places: [0; ROOM], passed: 0 };
 
 impl Bucket {
-    /// Bits of the hints with `tag`.
+    /// Returns the bits of the hints with `tag`.
     fn with_tag(&self, tag: u32) -> u32 {
         let mut bits = 0;
         for (at, &own) in self.tags.iter().enumerate() {
@@ -40,7 +42,7 @@ impl Bucket {
         bits & self.taken
     }
 
-    /// Bits of the hints that are `tag` and `place`.
+    /// Returns the bits of the hints that are `tag` and `place`.
     fn with(&self, tag: u32, place: u32) -> u32 {
         let mut bits = 0;
         for (at, &own) in self.places.iter().enumerate() {
@@ -64,7 +66,7 @@ impl Bucket {
     }
 }
 
-/// Positions of the bits that are set.
+/// Returns the positions of the bits that are set.
 fn bits(mut left: u32) -> impl Iterator<Item = usize> {
     core::iter::from_fn(move || {
         let at = (left != 0).then_some(left.trailing_zeros() as usize);
@@ -81,13 +83,13 @@ pub struct Buckets {
 }
 
 impl Buckets {
-    /// Number of hints.
+    /// Returns the number of hints.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// True when there is none.
+    /// Returns true if there is no hint.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -114,7 +116,7 @@ impl Buckets {
         if at + 1 == self.buckets.len() { 0 } else { at + 1 }
     }
 
-    /// The buckets that a hint with `tag` may lie in.
+    /// Returns the buckets that a hint with `tag` may lie in.
     fn path(&self, tag: u32) -> impl Iterator<Item = &Bucket> {
         let mut next = (!self.buckets.is_empty()).then(|| self.home(tag));
         let first = next;
@@ -127,7 +129,7 @@ impl Buckets {
         })
     }
 
-    /// Places of the hints with `tag`.
+    /// Returns the places of the hints with `tag`.
     pub fn find(&self, tag: u32) -> impl Iterator<Item = u32> {
         self.path(tag)
             .flat_map(move |bucket| bits(bucket.with_tag(tag)).map(|at| bucket.places[at]))
@@ -151,7 +153,7 @@ impl Buckets {
         self.buckets[at].put(tag, place);
     }
 
-    /// Takes one hint out; false when it is not there.
+    /// Removes one hint; returns false if there is no such hint.
     pub fn remove(&mut self, tag: u32, place: u32) -> bool {
         let Some(steps) = self.path(tag).position(|bucket| bucket.with(tag, place) != 0) else {
             return false;
@@ -168,25 +170,26 @@ impl Buckets {
         true
     }
 
-    /// Address of the first bucket that a look-up of `tag` reads, to be asked for ahead.
+    /// Returns the address of the first bucket that a look-up of `tag` reads, for a prefetch.
     #[must_use]
     pub fn address_of(&self, tag: u32) -> usize {
         self.buckets.as_ptr().addr() + self.home(tag) * size_of::<Bucket>()
     }
 
-    /// Octets that it takes.
+    /// Returns the memory of the buckets in bytes.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         size_of_val(&*self.buckets)
     }
 }
 
-/// The bucket of `count` at which the path of `tag` begins.
+/// Returns the bucket of `count` at which the path of `tag` begins.
 const fn home(tag: u32, count: usize) -> usize {
     ((tag as u64 * count as u64) >> 32) as usize
 }
 
-/// Where the buckets of somebody else lie, as far as known.
+/// The address and number of [`Buckets`], as last recorded. A reader uses them to prefetch without
+/// access to the buckets themselves, which a lock protects for instance.
 #[derive(Debug, Default)]
 pub struct Home {
     address: AtomicUsize,
@@ -194,14 +197,14 @@ pub struct Home {
 }
 
 impl Home {
-    /// Notes that they are these.
+    /// Records the address and number of `buckets`.
     pub fn note(&self, buckets: &Buckets) {
         self.address.store(buckets.buckets.as_ptr().addr(), Ordering::Relaxed);
         self.count.store(buckets.buckets.len(), Ordering::Relaxed);
     }
 
-    /// Address of the first bucket that a look-up of `tag` reads. It need not be right: nobody reads
-    /// what lies there.
+    /// Returns the address of the first bucket that a look-up of `tag` reads. It may be wrong: the
+    /// caller only prefetches it.
     #[must_use]
     pub fn address_of(&self, tag: u32) -> usize {
         let at = home(tag, self.count.load(Ordering::Relaxed));
@@ -216,8 +219,8 @@ mod tests {
     use super::*;
     use crate::Random;
 
-    /// Everything that is put in is found until it is taken out, against a list, with tags that
-    /// crowd into the same buckets.
+    /// Checks that every hint that is put in is found until it is removed, against a list, with
+    /// tags that crowd into the same buckets.
     #[test]
     fn it_is_a_multi_map() {
         for seed in 0..20 {

@@ -1,9 +1,9 @@
-//! Counters written by one shard and read by anyone.
+//! Counters written by one shard and read by any thread.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// A block of `N` counters with a single writer. The writer pays a plain load and store, no
-/// locked instruction; readers see values that are each exact but not taken at one instant.
+/// A block of `N` counters with a single writer. The writer pays a plain load and store, no locked
+/// instruction; readers see values that are each exact but not taken at one instant.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Counters<const N: usize> {
@@ -23,13 +23,13 @@ impl<const N: usize> Counters<N> {
         value.store(value.load(Ordering::Relaxed).wrapping_add(amount), Ordering::Relaxed);
     }
 
-    /// The present value of counter `index`.
+    /// Returns the present value of counter `index`.
     #[must_use]
     pub fn value(&self, index: usize) -> u64 {
         self.values[index].load(Ordering::Relaxed)
     }
 
-    /// All values.
+    /// Returns all values.
     #[must_use]
     pub fn snapshot(&self) -> [u64; N] {
         core::array::from_fn(|index| self.value(index))

@@ -3,9 +3,9 @@
 use alloc::format;
 use core::fmt;
 
-/// Significant digits that are shown of a fraction.
+/// The number of significant digits shown of a fraction.
 const DIGITS: usize = 6;
-/// Decimals at most, for values near 0.
+/// The greatest number of decimals, for values near 0.
 const DECIMALS_MAX: usize = 12;
 
 /// A figure that is shown with six significant digits and never rounded to a multiple of ten or to

@@ -1,12 +1,13 @@
-//! Sorted values that are searched often: a search reads a cache line or two that others have not
-//! just read, however many values there are.
+//! Sorted values that are searched often. A search reads one or two cache lines that other searches
+//! have not just read, independent of the number of values.
 //!
-//! Above the values lie samples of them, every [`STEP`]th, above those samples of the samples, until
-//! they are few: the upper ones stay in the cache. A binary search jumps through all of them instead.
+//! Above the values lie samples of them, every [`STEP`]th, above those samples of the samples,
+//! until they are few: the upper ones stay in the cache. A binary search jumps through all of the
+//! values instead.
 
 use alloc::vec::Vec;
 
-/// Values for each of which there is one sample.
+/// The number of values for each of which there is one sample.
 const STEP: usize = 16;
 
 /// Values in ascending order.
@@ -23,7 +24,7 @@ impl<A> Default for Firsts<A> {
 }
 
 impl<A: Copy + Ord> Firsts<A> {
-    /// Of `values`, which ascend.
+    /// Creates the search structure of `values`, which ascend.
     pub fn new(values: impl Iterator<Item = A>) -> Self {
         let mut levels = Vec::new();
         let mut level: Vec<A> = values.collect();
@@ -35,7 +36,7 @@ impl<A: Copy + Ord> Firsts<A> {
         Self { levels }
     }
 
-    /// How many of them are not above `value`.
+    /// Returns the number of values that are not above `value`.
     #[must_use]
     pub fn count_through(&self, value: A) -> usize {
         let mut levels = self.levels.iter().rev();
@@ -60,7 +61,7 @@ mod tests {
     fn it_counts_as_a_scan_does() {
         let mut random = Random::from_seed(5);
         for len in [0, 1, 2, 15, 16, 17, 31, 32, 33, 255, 256, 257, 300, 4_095, 4_096, 4_097] {
-            // Some values come several times.
+            // The same value may appear several times.
             let mut values: Vec<u32> =
                 (0..len).map(|_| 10 + random.below(2 * len) as u32).collect();
             values.sort_unstable();

@@ -6,12 +6,12 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Bits of resolution below the leading one.
+/// The number of bits of resolution below the leading one.
 const PRECISION_BITS: u32 = 10;
 const SUB_BUCKETS: usize = 1 << PRECISION_BITS;
 
-/// Values counted with a relative error of at most 1/1024. The unit is the caller's; ours are
-/// nanoseconds.
+/// A histogram that counts values with a relative error of at most 1/1024. The caller chooses the
+/// unit; godwit uses nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     buckets: Vec<u64>,
@@ -22,7 +22,7 @@ pub struct Histogram {
     limit: u64,
 }
 
-/// Position of `value` in the bucket array.
+/// Returns the position of `value` in the bucket array.
 const fn bucket_of(value: u64) -> usize {
     if value < 2 * SUB_BUCKETS as u64 {
         return value as usize;
@@ -31,7 +31,7 @@ const fn bucket_of(value: u64) -> usize {
     (shift as usize) * SUB_BUCKETS + (value >> shift) as usize
 }
 
-/// Largest value that falls into bucket `index`.
+/// Returns the largest value that falls into bucket `index`.
 const fn upper_edge(index: usize) -> u64 {
     if index < 2 * SUB_BUCKETS {
         return index as u64;
@@ -42,8 +42,8 @@ const fn upper_edge(index: usize) -> u64 {
 }
 
 impl Histogram {
-    /// A histogram for values up to `limit`; larger ones are counted as `limit` (and `max` still
-    /// tells the truth). One hundred seconds in nanoseconds take 220 KiB.
+    /// Creates a histogram for values up to `limit`; larger ones are counted as `limit` (and `max`
+    /// still returns the true value). One hundred seconds in nanoseconds take 220 KiB.
     #[must_use]
     pub fn up_to(limit: u64) -> Self {
         Self {
@@ -56,9 +56,9 @@ impl Histogram {
         }
     }
 
-    /// A histogram put together again from what it consisted of: pairs of a place in
-    /// [`Histogram::buckets`] and the count there, and the exact sum, smallest and largest value, which
-    /// are passed over when nothing was counted. `None` when these contradict each other.
+    /// Creates a histogram from the parts of another: pairs of a place in [`Histogram::buckets`]
+    /// and the count there, and the exact sum, smallest and largest value, which are ignored when
+    /// nothing was counted. Returns `None` when the parts contradict each other.
     #[must_use]
     pub fn from_counts(
         limit: u64,
@@ -98,7 +98,7 @@ impl Histogram {
     ///
     /// # Panics
     ///
-    /// When the two have different limits.
+    /// If the two have different limits.
     pub fn merge(&mut self, other: &Self) {
         assert_eq!(self.limit, other.limit, "histograms of different limits do not add");
         for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
@@ -110,38 +110,38 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Values counted.
+    /// Returns the number of values counted.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Smallest value, exact; `None` when empty.
+    /// Returns the smallest value, exact; `None` when empty.
     #[must_use]
     pub fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min)
     }
 
-    /// Largest value, exact; `None` when empty.
+    /// Returns the largest value, exact; `None` when empty.
     #[must_use]
     pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// Sum of the values, exact.
+    /// Returns the sum of the values, exact.
     #[must_use]
     pub const fn sum(&self) -> u128 {
         self.sum
     }
 
-    /// Mean, exact up to rounding; `None` when empty.
+    /// Returns the mean, exact up to rounding; `None` when empty.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The value at `quantile` (0 to 1): the upper edge of the bucket that holds the value of rank
-    /// ceil(quantile × count), never above the true maximum. `None` when empty.
+    /// Returns the value at `quantile` (0 to 1): the upper edge of the bucket that holds the value
+    /// of rank ceil(quantile × count), never above the true maximum. `None` when empty.
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> Option<u64> {
         if self.count == 0 {
@@ -163,8 +163,8 @@ impl Histogram {
         Some(self.max)
     }
 
-    /// The place of the first bucket that counts anything, and the buckets from there to the last
-    /// such.
+    /// Returns the place of the first bucket that counts anything, and the buckets from there to
+    /// the last such bucket.
     fn filled(&self) -> (usize, &[u64]) {
         if self.count == 0 {
             return (0, &[]);
@@ -173,20 +173,21 @@ impl Histogram {
         (first, &self.buckets[first..=last])
     }
 
-    /// The largest value that has a bucket of its own.
+    /// Returns the largest value that has a bucket of its own.
     #[must_use]
     pub const fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// The count of every bucket, ascending. They are cut as those of HdrHistogram with three
-    /// significant digits and 1 as its lowest value.
+    /// Returns the count of every bucket, ascending. The buckets are cut as those of HdrHistogram
+    /// with three significant digits and 1 as its lowest value.
     #[must_use]
     pub fn buckets(&self) -> &[u64] {
         &self.buckets
     }
 
-    /// The non-empty buckets as (upper edge, count), ascending: what a record stores.
+    /// Returns the non-empty buckets as (upper edge, count), ascending. A stored record consists of
+    /// these.
     pub fn entries(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let (first, filled) = self.filled();
         filled

@@ -1,26 +1,26 @@
-//! Host names as leases and reservations keep them: bounded, so that whatever one part of a server
-//! writes another part can read. Configuration, commands, leases and stores share the type.
+//! Host names as leases and reservations keep them: bounded, so that each part of a server can read
+//! the names that another part writes. Configuration, commands, leases and stores share the type.
 
 use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
 use core::ops::Deref;
 
-/// Octets of a host name at most: those of a domain name (RFC 1035 §2.3.4), and the characters that
-/// Kea's tables have room for.
+/// The greatest length of a host name in bytes: that of a domain name (RFC 1035 §2.3.4), and the
+/// number of characters that Kea's tables have room for.
 pub const HOST_NAME_MAX: usize = 255;
 
-/// Host name of a lease or a reservation: at most [`HOST_NAME_MAX`] octets of UTF-8 without U+0000,
-/// which no database keeps. Possibly empty.
+/// The host name of a lease or a reservation: at most [`HOST_NAME_MAX`] bytes of UTF-8 without
+/// U+0000, which no database keeps. A host name may be empty.
 #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostName(Box<str>);
 
-/// Reason why a text is no host name.
+/// The reason why a text is no host name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostNameFault {
-    /// It has this many octets, more than [`HOST_NAME_MAX`].
+    /// The text has this many bytes, more than [`HOST_NAME_MAX`].
     TooLong(usize),
-    /// It contains U+0000.
+    /// The text contains U+0000.
     HasZero,
 }
 
@@ -36,9 +36,9 @@ impl fmt::Display for HostNameFault {
 }
 
 impl HostName {
-    /// Makes a name of as much of `text` as fits: U+0000 is left out, and the rest is cut in front
-    /// of the character that crosses [`HOST_NAME_MAX`]. For names that were accepted long ago and
-    /// come back from a store.
+    /// Makes a name of as much of `text` as fits: U+0000 is removed, and the rest is cut in front
+    /// of the character that crosses [`HOST_NAME_MAX`]. For names that an earlier version accepted
+    /// and that come back from a store.
     #[must_use]
     pub fn cut(text: &str) -> Self {
         if Self::check(text).is_ok() {
@@ -66,7 +66,7 @@ impl HostName {
     ///
     /// # Errors
     ///
-    /// See [`HostName::check`].
+    /// The error of [`HostName::check`].
     pub fn new(text: &str) -> Result<Self, HostNameFault> {
         Self::check(text).map(|()| Self(text.into()))
     }
@@ -86,14 +86,14 @@ impl HostName {
 }
 
 impl From<&str> for HostName {
-    /// See [`HostName::cut`].
+    /// Makes a name as [`HostName::cut`] does.
     fn from(text: &str) -> Self {
         Self::cut(text)
     }
 }
 
 impl From<String> for HostName {
-    /// See [`HostName::cut`].
+    /// Makes a name as [`HostName::cut`] does.
     fn from(text: String) -> Self {
         if Self::check(&text).is_ok() { Self(text.into()) } else { Self::cut(&text) }
     }
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_character_that_crosses_the_bound_is_left_out() {
-        // 2 octets each: the 128th crosses.
+        // Each character has 2 bytes: the 128th crosses.
         let name = HostName::cut(&"\u{fc}".repeat(200));
         assert_eq!((name.len(), name.chars().count()), (254, 127));
         assert_eq!(HostName::cut(&("\0".repeat(9) + &"x".repeat(255))).len(), 255);

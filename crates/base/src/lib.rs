@@ -1,4 +1,4 @@
-//! What every other crate stands on: time as a value, seeded randomness, octet cursors,
+//! The foundation of all other crates: time as a value, seeded randomness, byte cursors,
 //! single-writer counters, log-linear histograms, bounded host names, the nearest of several names,
 //! figures with the digits that they need, and tables that are looked up in few cache lines.
 //!
@@ -35,5 +35,5 @@ pub use random::Random;
 pub use suggest::nearest;
 pub use time::Now;
 
-/// Name of the Cargo profile that Godwit was built with: `release`, `dist`, `dev`.
+/// The name of the Cargo profile that Godwit was built with: `release`, `dist`, `dev`.
 pub const BUILD_PROFILE: &str = env!("GODWIT_BUILD_PROFILE");

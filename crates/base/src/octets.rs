@@ -1,37 +1,37 @@
-//! Bounds-checked cursors over octets, network byte order.
+//! Bounds-checked cursors over bytes, in network byte order.
 
-/// Reads from the front of a slice; every read past the end gives `None` and moves nothing.
+/// A reader from the front of a slice; every read past the end returns `None` and moves nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    /// A reader over the whole slice.
+    /// Creates a reader over the whole slice.
     #[must_use]
     pub const fn new(octets: &'a [u8]) -> Self {
         Self { rest: octets }
     }
 
-    /// What has not been read yet.
+    /// Returns the bytes that have not been read yet.
     #[must_use]
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Octets left.
+    /// Returns the number of bytes left.
     #[must_use]
     pub const fn remaining(&self) -> usize {
         self.rest.len()
     }
 
-    /// True when all is read.
+    /// Returns true when all bytes are read.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// The next `count` octets.
+    /// Reads the next `count` bytes.
     pub const fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         match self.rest.split_at_checked(count) {
             Some((head, tail)) => {
@@ -42,7 +42,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next `N` octets as an array.
+    /// Reads the next `N` bytes as an array.
     pub const fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         match self.rest.split_first_chunk::<N>() {
             Some((head, tail)) => {
@@ -53,7 +53,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// One octet.
+    /// Reads one byte.
     pub const fn u8(&mut self) -> Option<u8> {
         match self.array::<1>() {
             Some(a) => Some(a[0]),
@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Two octets, big-endian.
+    /// Reads two bytes, big-endian.
     pub const fn u16(&mut self) -> Option<u16> {
         match self.array() {
             Some(a) => Some(u16::from_be_bytes(a)),
@@ -69,7 +69,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Four octets, big-endian.
+    /// Reads four bytes, big-endian.
     pub const fn u32(&mut self) -> Option<u32> {
         match self.array() {
             Some(a) => Some(u32::from_be_bytes(a)),
@@ -78,8 +78,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Appends to a fixed buffer. A write that does not fit writes nothing and makes every later
-/// write fail too, so a chain of writes needs one check at the end.
+/// A writer that appends to a fixed buffer. A write that does not fit writes nothing and makes
+/// every later write fail too, so a chain of writes needs one check at the end.
 #[derive(Debug)]
 pub struct Writer<'b> {
     buffer: &'b mut [u8],
@@ -88,30 +88,30 @@ pub struct Writer<'b> {
 }
 
 impl<'b> Writer<'b> {
-    /// A writer at the start of `buffer`.
+    /// Creates a writer at the start of `buffer`.
     pub const fn new(buffer: &'b mut [u8]) -> Self {
         Self { buffer, len: 0, overflowed: false }
     }
 
-    /// Octets written so far.
+    /// Returns the number of bytes written so far.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// True when nothing is written.
+    /// Returns true when nothing is written.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Octets that still fit.
+    /// Returns the number of bytes that still fit.
     #[must_use]
     pub const fn room(&self) -> usize {
         self.buffer.len() - self.len
     }
 
-    /// True once a write did not fit.
+    /// Returns true once a write did not fit.
     #[must_use]
     pub const fn overflowed(&self) -> bool {
         self.overflowed
@@ -129,7 +129,7 @@ impl<'b> Writer<'b> {
         self
     }
 
-    /// Appends arrays: one check for all of them together.
+    /// Appends arrays, with one check for all of them together.
     #[inline]
     pub fn all<const PARTS: usize>(&mut self, parts: [&[u8]; PARTS]) -> &mut Self {
         let count: usize = parts.iter().map(|part| part.len()).sum();
@@ -147,7 +147,7 @@ impl<'b> Writer<'b> {
         self
     }
 
-    /// Appends `count` octets of `value`.
+    /// Appends `count` bytes of `value`.
     pub fn fill(&mut self, value: u8, count: usize) -> &mut Self {
         if self.overflowed || count > self.room() {
             self.overflowed = true;
@@ -158,22 +158,22 @@ impl<'b> Writer<'b> {
         self
     }
 
-    /// Appends one octet.
+    /// Appends one byte.
     pub fn u8(&mut self, value: u8) -> &mut Self {
         self.put(&[value])
     }
 
-    /// Appends two octets, big-endian.
+    /// Appends two bytes, big-endian.
     pub fn u16(&mut self, value: u16) -> &mut Self {
         self.put(&value.to_be_bytes())
     }
 
-    /// Appends four octets, big-endian.
+    /// Appends four bytes, big-endian.
     pub fn u32(&mut self, value: u32) -> &mut Self {
         self.put(&value.to_be_bytes())
     }
 
-    /// What has been written, to read or to patch.
+    /// Returns the bytes written, to read or to patch.
     pub fn written(&mut self) -> &mut [u8] {
         &mut self.buffer[..self.len]
     }

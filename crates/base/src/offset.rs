@@ -1,37 +1,39 @@
-//! How far another machine's clock is from this one's, from questions and answers (RFC 5905 section 8).
+//! The offset of another machine's clock from this one's, from requests and replies (RFC 5905
+//! section 8).
 //!
-//! Of one round trip the difference of the clocks is known to half of the time that it was under way:
-//! had the question taken all of that and the answer none, or the other way round, the difference would
-//! be off by so much and no more. So the round trip with the least delay tells most, and the others are
-//! thrown away.
+//! One round trip gives the difference of the clocks to within half of the time that its packets
+//! were under way: if the request had taken all of that time and the reply none, or the other way
+//! round, the difference would be off by so much and no more. So the round trip with the least
+//! delay is the most exact, and the others are thrown away.
 
-/// Uncertainty that needs no remark, nanoseconds.
+/// The greatest uncertainty that needs no remark, in nanoseconds.
 pub const UNCERTAINTY_MAX_NS: u64 = 1_000_000;
 
-/// One question and its answer; outer times on this machine's clock, inner ones on the other's.
+/// A request and its reply; the outer times are on this machine's clock, the inner ones on the
+/// other's.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundTrip {
-    /// When the question left.
+    /// The time at which the request left.
     pub asked_ns: u64,
-    /// When it came.
+    /// The time at which the request arrived.
     pub received_ns: u64,
-    /// When the answer left.
+    /// The time at which the reply left.
     pub sent_ns: u64,
-    /// When that came.
+    /// The time at which the reply arrived.
     pub answered_ns: u64,
 }
 
-/// How far the other machine's clock is ahead of this one's.
+/// The time by which the other machine's clock is ahead of this one's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offset {
-    /// Nanoseconds that are to be added to a time here.
+    /// The nanoseconds that are to be added to a time of this machine.
     pub ns: i64,
-    /// It is wrong by this at most.
+    /// The greatest error of `ns`.
     pub uncertainty_ns: u64,
 }
 
 impl RoundTrip {
-    /// How long question and answer were under way.
+    /// Returns the time that request and reply were under way.
     const fn delay_ns(self) -> u64 {
         let all_ns = self.answered_ns.saturating_sub(self.asked_ns);
         all_ns.saturating_sub(self.sent_ns.saturating_sub(self.received_ns))
@@ -40,26 +42,26 @@ impl RoundTrip {
     fn offset(self) -> Offset {
         let apart = |theirs: u64, ours: u64| i128::from(theirs) - i128::from(ours);
         let sum = apart(self.received_ns, self.asked_ns) + apart(self.sent_ns, self.answered_ns);
-        // A boot that the other machine had three centuries before is no boot.
+        // The other machine cannot have booted three centuries before this one.
         let ns = i64::try_from(sum.div_euclid(2)).unwrap_or(i64::MAX);
         Offset { ns, uncertainty_ns: self.delay_ns().div_ceil(2) }
     }
 }
 
 impl Offset {
-    /// What these round trips tell together; `None` without any.
+    /// Returns the offset that these round trips give together; `None` without any.
     #[must_use]
     pub fn of(trips: &[RoundTrip]) -> Option<Self> {
         trips.iter().min_by_key(|trip| trip.delay_ns()).map(|trip| trip.offset())
     }
 
-    /// A time of this machine's clock on the other's.
+    /// Converts a time of this machine's clock to the other's.
     #[must_use]
     pub const fn there(self, here_ns: u64) -> u64 {
         here_ns.saturating_add_signed(self.ns)
     }
 
-    /// A time of the other machine's clock on this one's.
+    /// Converts a time of the other machine's clock to this one's.
     #[must_use]
     pub const fn here(self, there_ns: u64) -> u64 {
         there_ns.saturating_sub_signed(self.ns)

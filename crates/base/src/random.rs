@@ -1,7 +1,8 @@
 //! A pinned pseudo-random generator: xoshiro256++ seeded through SplitMix64 (Blackman and Vigna,
 //! "Scrambled linear pseudorandom number generators", 2021).
 //!
-//! Anything recorded with its seed must replay years later, so the stream is ours and never changes.
+//! A run recorded with its seed must replay years later, so the stream is godwit's own and never
+//! changes.
 
 /// A seeded stream of pseudo-random numbers. Not for secrets.
 #[derive(Clone, Debug)]
@@ -9,7 +10,7 @@ pub struct Random {
     state: [u64; 4],
 }
 
-/// One step of SplitMix64: advances `state` and returns the next value.
+/// Advances `state` by one step of SplitMix64 and returns the next value.
 pub const fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -19,20 +20,20 @@ pub const fn split_mix(state: &mut u64) -> u64 {
 }
 
 impl Random {
-    /// The stream that belongs to `seed`.
+    /// Creates the stream that belongs to `seed`.
     #[must_use]
     pub const fn from_seed(seed: u64) -> Self {
         let mut s = seed;
         Self { state: [split_mix(&mut s), split_mix(&mut s), split_mix(&mut s), split_mix(&mut s)] }
     }
 
-    /// An independent stream derived from this one; `label` keeps siblings apart.
+    /// Returns an independent stream derived from this one; `label` keeps siblings apart.
     #[must_use]
     pub const fn fork(&mut self, label: u64) -> Self {
         Self::from_seed(self.next_u64() ^ label.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub const fn next_u64(&mut self) -> u64 {
         let s = &mut self.state;
         let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
@@ -46,22 +47,22 @@ impl Random {
         result
     }
 
-    /// The next 32 bits.
+    /// Returns the next 32 bits.
     pub const fn next_u32(&mut self) -> u32 {
         (self.next_u64() >> 32) as u32
     }
 
-    /// A number below `bound`; 0 when `bound` is 0. The bias is below `bound` / 2^64.
+    /// Returns a number below `bound`; 0 when `bound` is 0. The bias is below `bound` / 2^64.
     pub const fn below(&mut self, bound: u64) -> u64 {
         ((self.next_u64() as u128 * bound as u128) >> 64) as u64
     }
 
-    /// True with probability `numerator` / `denominator`.
+    /// Returns true with probability `numerator` / `denominator`.
     pub const fn chance(&mut self, numerator: u64, denominator: u64) -> bool {
         self.below(denominator) < numerator
     }
 
-    /// A number in `[0, 1)` with 53 random bits.
+    /// Returns a number in `[0, 1)` with 53 random bits.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -73,12 +74,12 @@ impl Random {
         }
     }
 
-    /// A random element; `None` of an empty slice.
+    /// Returns a random element; `None` for an empty slice.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         items.get(self.below(items.len() as u64) as usize)
     }
 
-    /// Shuffles in place (Fisher and Yates).
+    /// Shuffles `items` in place (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i as u64 + 1) as usize);
@@ -92,7 +93,7 @@ mod tests {
 
     #[test]
     fn split_mix_gives_the_published_first_value() {
-        // First output of the reference implementation for seed 1234567.
+        // The first output of the reference implementation for seed 1234567.
         let mut state = 1_234_567;
         assert_eq!(split_mix(&mut state), 6_457_827_717_110_365_317);
     }

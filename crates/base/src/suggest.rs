@@ -15,8 +15,9 @@ pub fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Opt
         .map(|(_, candidate)| candidate)
 }
 
-/// Optimal string alignment: insertions, deletions, substitutions and swaps of neighbors. More than
-/// `limit` of them are not counted on: the result is then some number above it.
+/// Returns the distance by optimal string alignment: insertions, deletions, substitutions and swaps
+/// of neighbors. More than `limit` of them are not counted: the result is then some number above
+/// it.
 fn distance(a: &[u8], b: &[u8], limit: usize) -> usize {
     let far = limit + 1;
     // Cells further from the diagonal than the limit cannot be part of a near enough alignment.
@@ -63,7 +64,8 @@ mod tests {
         }
     }
 
-    /// Every word of up to five letters of two, against a search through all edits.
+    /// Checks the distances of all words of up to five letters out of two against a search through
+    /// all edits.
     #[test]
     fn distances_are_those_of_a_search() {
         fn search(a: &[u8], b: &[u8]) -> usize {

@@ -1,29 +1,29 @@
-//! Time as a value. The edges read clocks; everything else is given a [`Now`].
+//! Time as a value. The drivers read clocks; all other code receives a [`Now`].
 
-/// One reading of both clocks, taken together, usually once per batch of packets.
+/// A reading of both clocks, taken together, usually once per batch of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Now {
-    /// Monotonic nanoseconds since an arbitrary origin. For deadlines and latencies.
+    /// The monotonic nanoseconds since an arbitrary origin. For deadlines and latencies.
     pub mono_ns: u64,
-    /// Wall-clock microseconds since 1970-01-01T00:00:00Z. For times that are stored.
+    /// The wall-clock microseconds since 1970-01-01T00:00:00Z. For times that are stored.
     pub wall_us: u64,
 }
 
-/// Nanoseconds in one second.
+/// The number of nanoseconds in one second.
 pub const NS_PER_S: u64 = 1_000_000_000;
-/// Nanoseconds in one millisecond.
+/// The number of nanoseconds in one millisecond.
 pub const NS_PER_MS: u64 = 1_000_000;
-/// Microseconds in one second.
+/// The number of microseconds in one second.
 pub const US_PER_S: u64 = 1_000_000;
 
 impl Now {
-    /// Whole seconds of the wall clock since 1970.
+    /// Returns the whole seconds of the wall clock since 1970.
     #[must_use]
     pub const fn wall_s(self) -> u64 {
         self.wall_us / US_PER_S
     }
 
-    /// Both clocks moved forward by `ns` nanoseconds; what a virtual clock does.
+    /// Returns both clocks moved forward by `ns` nanoseconds, as a virtual clock does.
     #[must_use]
     pub const fn after_ns(self, ns: u64) -> Self {
         Self { mono_ns: self.mono_ns + ns, wall_us: self.wall_us + ns / 1_000 }

@@ -1,8 +1,8 @@
-//! Moments as the tables write them.
+//! The dates and times of day that the tables show.
 
 use netio::Clock;
 
-/// `HH:MM:SS` and `YYYY-MM-DD` of local time.
+/// Returns `HH:MM:SS` and `YYYY-MM-DD` of local time.
 pub(crate) fn local(wall_s: u64) -> (String, String) {
     split(wall_s.saturating_add_signed(Clock::utc_offset_s(wall_s)))
 }
@@ -14,7 +14,7 @@ fn split(local_s: u64) -> (String, String) {
     (time, format!("{year:04}-{month:02}-{day:02}"))
 }
 
-/// Year, month and day of a number of days since 1970, in the Gregorian calendar.
+/// Returns year, month and day of a number of days since 1970, in the Gregorian calendar.
 fn civil(days: u64) -> (u64, u64, u64) {
     let is_leap = |year: u64| {
         year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))

@@ -1,19 +1,19 @@
-//! What stops the commands, by blame.
+//! The errors that end the commands, by cause.
 
 use std::fmt;
 use std::io;
 
-/// Why nothing is shown, or no more.
+/// The reason why a command shows nothing, or nothing more.
 #[derive(Debug)]
 pub enum CounterError {
-    /// The operator asked for something that cannot be.
+    /// The operator asked for something that is impossible.
     Usage(String),
-    /// Something that the machine refused, or that went away.
+    /// The machine refused something, or something disappeared.
     Environment(String),
 }
 
 impl CounterError {
-    /// The exit code of a command that ends with it.
+    /// Returns the exit code of a command that ends with this error.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {

@@ -1,9 +1,9 @@
 //! The kernel's counters shown at intervals: an interface with the processors that serve it
 //! (`godwit ifpps`), processors and processes alone (`godwit cpustat`).
 //!
-//! It owns the two commands: their flags, the pace of looking, tables, columns and documents. What the
-//! files of `/proc` mean is crate `counters`'s, opening them is `testbed`'s, the screen is `netio`'s. To have
-//! read: docs/book/counters.md.
+//! The crate owns the two commands: their flags, the times of readings, tables, columns and
+//! documents. The meaning of the files of `/proc` belongs to the crate `counters`, opening them to
+//! `testbed`, the screen to `netio`. Reference: docs/book/counters.md.
 
 mod clock;
 mod cpustat;
@@ -18,7 +18,7 @@ pub use error::CounterError;
 pub use ifpps::Args as IfppsArgs;
 
 impl IfppsArgs {
-    /// Does what the flags ask for.
+    /// Runs the command that the flags describe.
     #[must_use]
     pub fn run(&self) -> ExitCode {
         ended(ifpps::run(self))
@@ -26,7 +26,7 @@ impl IfppsArgs {
 }
 
 impl CpustatArgs {
-    /// Does what the flags ask for.
+    /// Runs the command that the flags describe.
     #[must_use]
     pub fn run(&self) -> ExitCode {
         ended(cpustat::run(self))

@@ -1,4 +1,4 @@
-//! When to look: at fixed times, until a signal asks to stop.
+//! The times of readings: at fixed intervals, until a signal asks to stop.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use netio::{PollFd, poll};
 
 use crate::error::CounterError;
 
-/// The times of looking.
+/// The times of readings.
 pub(crate) struct Pace {
     signals: Signals,
     interval: Duration,
@@ -16,15 +16,15 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// The first time is `interval` from now.
+    /// Starts the times of readings; the first one is `interval` from now.
     pub(crate) fn start(interval: Duration) -> Result<Self, CounterError> {
         let signals =
             Signals::install().map_err(CounterError::cannot("install", "signal handlers"))?;
         Ok(Self { signals, interval, next: Instant::now() + interval })
     }
 
-    /// Waits until it is time to look; false when SIGINT or SIGTERM came before that, or the reader
-    /// of the output has closed its end.
+    /// Waits until the next reading is due; returns false when SIGINT or SIGTERM came before that,
+    /// or the reader of the output has closed its end.
     pub(crate) fn wait(&mut self) -> Result<bool, CounterError> {
         loop {
             if self.signals.stop().load(Ordering::Acquire) {
@@ -32,7 +32,8 @@ impl Pace {
             }
             let now = Instant::now();
             if now >= self.next {
-                // After a stall no looks are made up: the next one is a whole interval away.
+                // After a stall, missed readings are not made up: the next one is a whole interval
+                // away.
                 let next = self.next + self.interval;
                 self.next = if next > now { next } else { now + self.interval };
                 return Ok(true);

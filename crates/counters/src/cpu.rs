@@ -1,30 +1,30 @@
-//! `/proc/stat`: how the processors have spent their time, and what the scheduler has done.
+//! The reader of `/proc/stat`: the time use of the processors, and the counters of the scheduler.
 
-/// Clock ticks per second in `/proc`: fixed at 100 by the Linux ABI on every architecture that
-/// Debian has.
+/// The number of clock ticks per second in `/proc`: fixed at 100 by the Linux ABI on every
+/// architecture that Debian has.
 pub const TICKS_PER_S: u64 = 100;
 
-/// How one processor has spent its time since boot, in clock ticks; or, from [`CpuTimes::since`], over
-/// an interval. The columns are the kernel's own: guest time is within user time, too.
+/// The time use of one processor since boot, in clock ticks; or, from [`CpuTimes::since`], over an
+/// interval. The columns are the kernel's own: guest time is within user time, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTimes {
     /// The kernel's number of the processor.
     pub cpu: u32,
-    /// Programs, guests included.
+    /// The time of programs, guests included.
     pub user: u64,
-    /// Programs of lowered priority, guests included.
+    /// The time of programs of lowered priority, guests included.
     pub nice: u64,
-    /// The kernel on behalf of programs.
+    /// The time of the kernel on behalf of programs.
     pub system: u64,
-    /// Nothing to do.
+    /// The time without work.
     pub idle: u64,
-    /// Nothing to do, while a program waits for input or output.
+    /// The time without work while a program waits for input or output.
     pub iowait: u64,
-    /// Interrupts.
+    /// The time of interrupts.
     pub irq: u64,
-    /// Software interrupts: receiving packets, mostly.
+    /// The time of software interrupts: receiving packets, mostly.
     pub softirq: u64,
-    /// Taken by the hypervisor.
+    /// The time taken by the hypervisor.
     pub steal: u64,
     /// The part of `user` in guests.
     pub guest: u64,
@@ -33,32 +33,32 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// Everything that is neither idle nor stolen.
+    /// Returns the time that is neither idle nor stolen.
     #[must_use]
     pub const fn busy(&self) -> u64 {
         self.user + self.nice + self.system + self.irq + self.softirq
     }
 
-    /// Idle, waiting for input and output included.
+    /// Returns the idle time, waiting for input and output included.
     #[must_use]
     pub const fn unused(&self) -> u64 {
         self.idle + self.iowait
     }
 
-    /// All time.
+    /// Returns all time.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.busy() + self.unused() + self.steal
     }
 
-    /// What came since `before`. The kernel's idle, waiting and stolen time can step back a little:
-    /// that counts as nothing.
+    /// Returns the time since `before`. The kernel's idle, waiting and stolen time can step back a
+    /// little: a step back counts as 0.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         self.combine(before, u64::saturating_sub)
     }
 
-    /// The sum of both, under the number of the first.
+    /// Returns the sum of both, under the number of the first.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         self.combine(other, u64::saturating_add)
@@ -81,16 +81,16 @@ impl CpuTimes {
     }
 }
 
-/// What `/proc/stat` tells.
+/// The contents of `/proc/stat`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
     /// The processors that are in use, ascending.
     pub cpus: Vec<CpuTimes>,
-    /// Context switches of all processors since boot.
+    /// The context switches of all processors since boot.
     pub context_switches: u64,
-    /// Threads that run or could.
+    /// The number of threads that run or could run.
     pub running: u64,
-    /// Threads that wait for input or output.
+    /// The number of threads that wait for input or output.
     pub blocked: u64,
 }
 
@@ -135,37 +135,37 @@ fn parse_cpu_line(line: &str) -> Option<CpuTimes> {
     })
 }
 
-/// How an interval was spent, in hundredths of its time: together 100.
+/// The time use in an interval, in hundredths of its time: together 100.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CpuShares {
-    /// Programs, without guests.
+    /// The share of programs, without guests.
     pub usr: f64,
-    /// Programs of lowered priority, without guests.
+    /// The share of programs of lowered priority, without guests.
     pub nice: f64,
-    /// The kernel on behalf of programs.
+    /// The share of the kernel on behalf of programs.
     pub sys: f64,
-    /// Idle, while a program waits for input or output.
+    /// The share of idle time while a program waits for input or output.
     pub iowait: f64,
-    /// Interrupts.
+    /// The share of interrupts.
     pub irq: f64,
-    /// Software interrupts.
+    /// The share of software interrupts.
     pub soft: f64,
-    /// Taken by the hypervisor.
+    /// The share taken by the hypervisor.
     pub steal: f64,
-    /// Guests.
+    /// The share of guests.
     pub guest: f64,
-    /// Guests of lowered priority.
+    /// The share of guests of lowered priority.
     pub gnice: f64,
-    /// Idle otherwise.
+    /// The share of other idle time.
     pub idle: f64,
 }
 
 impl CpuShares {
-    /// The shares of an interval's amounts. An interval in which the clock did not tick shows as idle:
-    /// it was too short to tell.
+    /// Returns the shares of an interval's amounts. An interval in which the clock did not tick is
+    /// shown as idle: it was too short to measure.
     #[must_use]
     pub fn of(amounts: &CpuTimes) -> Self {
-        // What is in guests was taken off the rest of its kind, so that nothing counts twice, and a
+        // Guest time is subtracted from the rest of its kind, so that nothing counts twice, and a
         // guest that seems to have more than all of its kind makes the total no greater.
         let guest = amounts.guest.min(amounts.user);
         let gnice = amounts.guest_nice.min(amounts.nice);
@@ -188,7 +188,7 @@ impl CpuShares {
         }
     }
 
-    /// All of them, in the order of the columns of mpstat.
+    /// Returns all shares, in the order of the columns of mpstat.
     #[must_use]
     pub const fn columns(&self) -> [f64; 10] {
         [

@@ -1,36 +1,36 @@
-//! `/proc/net/dev`: what the interfaces of a network namespace have carried.
+//! The reader of `/proc/net/dev`: the traffic of the interfaces of a network namespace.
 
 use crate::advance;
 
-/// One direction of an interface, since it was made or over an interval.
+/// The traffic in one direction of an interface, since the interface was made or over an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Octets of frames, without the check sequence.
+    /// The bytes of frames, without the check sequence.
     pub bytes: u64,
-    /// Packets; with segmentation offload one packet can be many datagrams.
+    /// The packets; with segmentation offload one packet can be many datagrams.
     pub packets: u64,
-    /// Packets that were damaged, or failed to leave.
+    /// The packets that were damaged, or failed to leave.
     pub errors: u64,
-    /// Packets dropped for want of room.
+    /// The packets dropped for want of room.
     pub drops: u64,
 }
 
-/// Counters of one interface since it was made.
+/// The counters of one interface since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceCounters {
-    /// What came in.
+    /// The traffic received.
     pub received: Traffic,
-    /// What went out.
+    /// The traffic sent.
     pub sent: Traffic,
 }
 
-/// What an interface carried between two looks.
+/// The traffic of an interface between two readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrafficStep {
     /// The amounts; all zero when they are not known.
     pub amounts: InterfaceCounters,
-    /// A counter went back: the interface was made anew, or its driver began again. What it carried
-    /// meanwhile is not known.
+    /// True if a counter went back: the interface was made anew, or its driver began again. Its
+    /// traffic in the meantime is not known.
     pub went_back: bool,
 }
 
@@ -46,7 +46,7 @@ impl Traffic {
 }
 
 impl InterfaceCounters {
-    /// What came since `before`.
+    /// Returns the traffic since `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> TrafficStep {
         let received = self.received.since(&before.received);
@@ -60,13 +60,13 @@ impl InterfaceCounters {
     }
 }
 
-/// The names of the interfaces in `/proc/net/dev`, in the kernel's order.
+/// Returns the names of the interfaces in `/proc/net/dev`, in the kernel's order.
 #[must_use]
 pub fn parse_interface_names(text: &str) -> Vec<&str> {
     text.lines().filter_map(|line| Some(line.split_once(':')?.0.trim())).collect()
 }
 
-/// The line of `interface` in `/proc/net/dev`.
+/// Returns the counters in the line of `interface` in `/proc/net/dev`.
 #[must_use]
 pub fn parse_interface(text: &str, interface: &str) -> Option<InterfaceCounters> {
     let columns = text.lines().find_map(|line| {
@@ -90,7 +90,7 @@ pub fn parse_interface(text: &str, interface: &str) -> Option<InterfaceCounters>
 mod tests {
     use super::*;
 
-    /// Printed by Linux 6.18, with one more in the form of older kernels.
+    /// The text printed by Linux 6.18, with one more line in the form of older kernels.
     const DEVICES: &str = "\
 Inter-|   Receive                                                |  Transmit
  face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
@@ -124,7 +124,7 @@ Inter-|   Receive                                                |  Transmit
         let step = after.since(&before);
         assert_eq!(step.amounts, look(traffic(100, 1), traffic(7, 1)));
         assert!(!step.went_back);
-        // The octets alone could have wrapped at 32 bits; the packets say that they have not.
+        // The bytes alone could have wrapped at 32 bits; the packets show that they have not.
         let anew = look(traffic(60, 1), traffic(0, 0));
         assert_eq!(anew.since(&before), TrafficStep { went_back: true, ..TrafficStep::default() });
         let wrapped = look(traffic(50, 5_010), traffic(7, 1));

@@ -1,18 +1,18 @@
-//! `/proc/interrupts` and `/proc/softirqs`: tables with a column per processor.
+//! The reader of `/proc/interrupts` and `/proc/softirqs`: tables with a column per processor.
 
-/// One row: a kind of interrupt with its counts since boot.
+/// A row of the table: a kind of interrupt with its counts since boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CountRow {
-    /// What stands before the colon: a number, or a name like `NET_RX`.
+    /// The text before the colon: a number, or a name like `NET_RX`.
     pub name: String,
-    /// A count for each processor of the table's head.
+    /// The counts, one for each processor of the table's head.
     pub counts: Vec<u64>,
-    /// What stands behind the counts: controller, kind and who handles it.
+    /// The text behind the counts: controller, kind and handler.
     pub description: String,
 }
 
 impl CountRow {
-    /// Whether the description has `word` between characters that are not part of words.
+    /// Returns true if the description has `word` between characters that are not part of words.
     #[must_use]
     pub fn mentions(&self, word: &str) -> bool {
         let is_part = |character: char| character.is_ascii_alphanumeric() || character == '_';
@@ -30,12 +30,12 @@ impl CountRow {
 pub struct CountTable {
     /// The kernel's numbers of the processors, a column each.
     pub cpus: Vec<u32>,
-    /// The rows.
+    /// The rows of the table.
     pub rows: Vec<CountRow>,
 }
 
 impl CountTable {
-    /// The count of processor `cpu` in all rows that `is_meant` says, together.
+    /// Returns the count of processor `cpu` in all rows that `is_meant` accepts, together.
     #[must_use]
     pub fn count(&self, cpu: u32, mut is_meant: impl FnMut(&CountRow) -> bool) -> u64 {
         let Some(column) = self.cpus.iter().position(|each| *each == cpu) else { return 0 };
@@ -57,7 +57,7 @@ pub fn parse_counts(text: &str) -> CountTable {
     CountTable { cpus, rows }
 }
 
-/// A row with up to `columns` counts: rows of errors have one alone.
+/// Parses a row with up to `columns` counts: rows of errors have one alone.
 fn parse_row(line: &str, columns: usize) -> Option<CountRow> {
     let (name, mut rest) = line.split_once(':')?;
     let mut counts = Vec::with_capacity(columns);
@@ -76,7 +76,7 @@ fn parse_row(line: &str, columns: usize) -> Option<CountRow> {
 mod tests {
     use super::*;
 
-    /// In the form of Linux 6.18, with a processor (1) that is not in use.
+    /// A text in the form of Linux 6.18, with a processor (1) that is not in use.
     const INTERRUPTS: &str = "           CPU0       CPU2       \n \
         24:          1          0  IO-APIC   5-edge      ACPI:Ged\n \
         40:        866         12  PCI-MSIX-0000:00:03.0   1-edge      virtio2-input.0\n \

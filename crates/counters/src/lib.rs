@@ -1,11 +1,12 @@
-//! The kernel's counters as values: texts of `/proc` in, numbers out, and what came between two looks.
+//! The kernel's counters as values: reads texts of `/proc` and returns the numbers, and their
+//! increase between two readings.
 //!
-//! It owns what the files mean: processor time, interfaces, interrupts, the receive backlog, UDP, sockets,
-//! memory and processes. Opening the files is the testbed's (`testbed::proc`), at intervals its sampler's;
-//! judging the numbers is for whoever asked. A text that lacks a row or a column, as older kernels
-//! print them, gives zeros or nothing, never a panic.
+//! The crate owns the meaning of the files: processor time, interfaces, interrupts, the receive
+//! backlog, UDP, sockets, memory and processes. The testbed opens the files (`testbed::proc`), its
+//! sampler at intervals; the caller judges the numbers. A text that lacks a row or a column, as
+//! older kernels print them, gives zeros or nothing, never a panic.
 //!
-//! To have read: proc(5), `Documentation/filesystems/proc.rst` and
+//! References: proc(5), `Documentation/filesystems/proc.rst` and
 //! `Documentation/scheduler/sched-stats.rst` of the kernel.
 
 mod cpu;

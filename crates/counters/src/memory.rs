@@ -1,32 +1,32 @@
-//! Memory: `/proc/meminfo`, and of one process.
+//! The reader of memory use: `/proc/meminfo`, and the memory of one process.
 
-/// The machine's memory, kilobytes of 1024 octets.
+/// The machine's memory, in kilobytes of 1024 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// All that the kernel has to give.
+    /// The memory that the kernel has in all.
     pub total_kb: u64,
-    /// Used for nothing.
+    /// The memory that is not used.
     pub free_kb: u64,
-    /// What programs could still get, caches given up.
+    /// The memory that programs could still get if caches were given up.
     pub available_kb: u64,
-    /// Used not long ago.
+    /// The memory that was used not long ago.
     pub active_kb: u64,
-    /// Not used for long.
+    /// The memory that was not used for long.
     pub inactive_kb: u64,
-    /// All swap space.
+    /// The swap space in all.
     pub swap_total_kb: u64,
-    /// Swap space that is free.
+    /// The swap space that is free.
     pub swap_free_kb: u64,
 }
 
 impl Memory {
-    /// What is not free, caches included.
+    /// Returns the memory that is not free, caches included.
     #[must_use]
     pub const fn used_kb(&self) -> u64 {
         self.total_kb.saturating_sub(self.free_kb)
     }
 
-    /// Swap space that is not free.
+    /// Returns the swap space that is not free.
     #[must_use]
     pub const fn swap_used_kb(&self) -> u64 {
         self.swap_total_kb.saturating_sub(self.swap_free_kb)
@@ -48,7 +48,7 @@ pub fn parse_memory(text: &str) -> Memory {
     }
 }
 
-/// Resident memory in `/proc/PID/status`, bytes.
+/// Returns the resident memory in `/proc/PID/status` in bytes.
 #[must_use]
 pub fn parse_resident_bytes(text: &str) -> Option<u64> {
     Some(kilobytes(text, "VmRSS:")? * 1024)

@@ -1,28 +1,28 @@
-//! One process: `/proc/PID/stat` and `/proc/PID/task/TID/schedstat`.
+//! The reader of one process: `/proc/PID/stat` and `/proc/PID/task/TID/schedstat`.
 
 use crate::TICKS_PER_S;
 
-/// What `/proc/PID/stat` tells about a process. Times are clock ticks.
+/// The contents of `/proc/PID/stat` for a process. Times are clock ticks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessStat {
     /// The name of the program, as the kernel cuts it.
     pub name: String,
-    /// Process group.
+    /// The process group.
     pub group: u32,
-    /// Used by its program in all its threads, ended ones and guests included.
+    /// The time used by the program in all its threads, ended ones and guests included.
     pub user_ticks: u64,
-    /// Used by the kernel on its behalf.
+    /// The time used by the kernel on behalf of the process.
     pub system_ticks: u64,
     /// The part of `user_ticks` in guests.
     pub guest_ticks: u64,
-    /// Start, since boot.
+    /// The start of the process, since boot.
     pub started_ticks: u64,
-    /// The processor that it ran on last.
+    /// The processor that the process ran on last.
     pub cpu: u32,
 }
 
 impl ProcessStat {
-    /// Used in user and kernel mode by all its threads.
+    /// Returns the time that all threads used in user and kernel mode.
     #[must_use]
     pub const fn used_ticks(&self) -> u64 {
         self.user_ticks + self.system_ticks
@@ -48,20 +48,20 @@ pub fn parse_process_stat(text: &str) -> Option<ProcessStat> {
     })
 }
 
-/// How long a thread has run, nanoseconds: the first number of `schedstat`.
+/// Returns the time that a thread has run, in nanoseconds: the first number of `schedstat`.
 #[must_use]
 pub fn parse_process_run_ns(text: &str) -> Option<u64> {
     text.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// How long a thread has waited for a processor while it could have run, nanoseconds: the second number
-/// of `schedstat`.
+/// Returns the time that a thread has waited for a processor while it could have run, in
+/// nanoseconds: the second number of `schedstat`.
 #[must_use]
 pub fn parse_process_wait_ns(text: &str) -> Option<u64> {
     text.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// Clock ticks since boot, from `/proc/uptime`.
+/// Returns the clock ticks since boot, from `/proc/uptime`.
 #[must_use]
 pub fn parse_uptime_ticks(text: &str) -> Option<u64> {
     let seconds: f64 = text.split_ascii_whitespace().next()?.parse().ok()?;
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn the_later_columns_are_the_processor_and_guests() {
-        // Printed by Linux 6.18, with times in place of zeros.
+        // The text printed by Linux 6.18, with times in place of zeros.
         let text = "28418 (cat) R 28403 28403 25825 0 -1 4194304 100 0 0 0 31 7 0 0 20 0 1 0 5246738 \
                     3133440 412 18446744073709551615 94030121091072 94030121110953 140720573896656 \
                     0 0 0 0 0 0 0 0 0 17 3 0 0 0 11 0 94030121126960 94030121128576 94031003353088 \

@@ -1,21 +1,21 @@
-//! `/proc/net/udp` and `udp6`: the UDP sockets of a network namespace.
+//! The reader of `/proc/net/udp` and `udp6`: the UDP sockets of a network namespace.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// One row of `/proc/net/udp` or `udp6`.
+/// A row of `/proc/net/udp` or `udp6`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpRow {
-    /// Bound to.
+    /// The address and port that the socket is bound to.
     pub local: SocketAddr,
-    /// What the kernel knows it by; links in `/proc/PID/fd` name it.
+    /// The kernel's number of the socket; links in `/proc/PID/fd` name it.
     pub inode: u64,
-    /// Octets waiting to be read, the kernel's overhead included.
+    /// The bytes waiting to be read, the kernel's overhead included.
     pub waiting_bytes: u64,
-    /// Datagrams dropped at this socket since it was opened.
+    /// The number of datagrams dropped at this socket since it was opened.
     pub drops: u64,
 }
 
-/// The sockets in `/proc/net/udp` or `udp6`.
+/// Returns the sockets in `/proc/net/udp` or `udp6`.
 #[must_use]
 pub fn parse_udp_rows(text: &str) -> Vec<UdpRow> {
     text.lines().skip(1).filter_map(parse_udp_row).collect()
@@ -34,7 +34,8 @@ fn parse_udp_row(line: &str) -> Option<UdpRow> {
     })
 }
 
-/// The kernel prints every four octets as one number of the machine's own order.
+/// Parses an address, in which the kernel prints every four bytes as one number of the machine's
+/// own order.
 fn parse_ip(text: &str) -> Option<IpAddr> {
     let word = |at| {
         let digits = text.get(at * 8..at * 8 + 8)?;
@@ -53,14 +54,15 @@ fn parse_ip(text: &str) -> Option<IpAddr> {
     }
 }
 
-/// The sockets that take what is sent to `address`.
+/// Returns the sockets that receive datagrams sent to `address`.
 pub fn rows_at(rows: &[UdpRow], address: SocketAddr) -> impl Iterator<Item = &UdpRow> {
     rows.iter()
         .filter(move |row| row.local.port() == address.port())
         .filter(move |row| row.local.ip() == address.ip() || row.local.ip().is_unspecified())
 }
 
-/// Drops at the sockets that take what is sent to `address`, and how many sockets those are.
+/// Returns the drops at the sockets that receive datagrams sent to `address`, and the number of
+/// those sockets.
 #[must_use]
 pub fn drops_at(rows: &[UdpRow], address: SocketAddr) -> (u64, usize) {
     rows_at(rows, address).fold((0, 0), |(drops, sockets), row| (drops + row.drops, sockets + 1))
@@ -94,7 +96,7 @@ mod tests {
 
     #[test]
     fn sockets_of_ipv6_are_read_too() {
-        // Printed by Linux 6.12 for sockets at [2001:db8::1]:547 and [::]:547.
+        // The text printed by Linux 6.12 for sockets at [2001:db8::1]:547 and [::]:547.
         let text = "  sl  local_address                         remote_address                        st\n \
             9: B80D0120000000000000000001000000:0223 00000000000000000000000000000000:0000 07 \
             00000000:00000300 00:00000000 00000000     0        0 36105 2 0000000000000000 7\n \

@@ -1,12 +1,12 @@
-//! `/proc/net/softnet_stat`: the kernel's receive backlog. Its columns are hexadecimal, of 32 bits, and
-//! wrap: see [`advance`](crate::advance).
+//! The reader of `/proc/net/softnet_stat`: the kernel's receive backlog. Its columns are
+//! hexadecimal, of 32 bits, and wrap: see [`advance`](crate::advance).
 
-/// The kernel's receive backlog, all processors together, since boot.
+/// The counters of the kernel's receive backlog, all processors together, since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Softnet {
-    /// Packets dropped because a processor's backlog was full.
+    /// The number of packets dropped because a processor's backlog was full.
     pub dropped: u64,
-    /// Times that a processor left packets for later.
+    /// The number of times that a processor left packets for later.
     pub squeezed: u64,
 }
 
@@ -15,18 +15,18 @@ pub struct Softnet {
 pub struct SoftnetRow {
     /// The kernel's number of the processor; before Linux 5.14, the number of the row.
     pub cpu: u32,
-    /// Packets taken.
+    /// The number of packets taken.
     pub processed: u64,
-    /// As in [`Softnet`].
+    /// The number of packets dropped because the processor's backlog was full.
     pub dropped: u64,
-    /// As in [`Softnet`].
+    /// The number of times that the processor left packets for later.
     pub squeezed: u64,
 }
 
 /// The column of the processor's number.
 const CPU_COLUMN: usize = 12;
 
-/// The rows of `/proc/net/softnet_stat`, a processor each.
+/// Returns the rows of `/proc/net/softnet_stat`, a processor each.
 #[must_use]
 pub fn parse_softnet_rows(text: &str) -> Vec<SoftnetRow> {
     let rows = text.lines().zip(0..).map(|(line, number): (_, u32)| {
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn later_kernels_tell_the_processor() {
-        // Printed by Linux 6.18; the second one's number is made 3.
+        // The text printed by Linux 6.18; the second processor's number is made 3.
         let text = "1a8faf8e 00000000 00000114 00000000 00000000 00000000 00000000 00000000 00000000 \
                     0c572620 00000000 00000000 00000000 00000000 00000000\n\
                     0fa7dd91 00000001 00000274 00000000 00000000 00000000 00000000 00000000 00000000 \

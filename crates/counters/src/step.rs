@@ -1,13 +1,13 @@
-//! How far a counter has come, when it may wrap or begin again.
+//! The increase of a counter that may wrap or begin again.
 
-/// Beyond the greatest number of 32 bits.
+/// The number of values of 32 bits, one above the greatest of them.
 const WRAP: u64 = 1 << 32;
 
-/// How far a counter came from `before` to `now`. `None` when it went back: it began again, and what
-/// came between is not known.
+/// Returns the increase of a counter from `before` to `now`. `None` when it went back: it began
+/// again, and the increase is not known.
 ///
-/// Some drivers and tables count in 32 bits. A counter that was in the upper half of those and is less
-/// by more than half of them now has wrapped.
+/// Some drivers and tables count in 32 bits. A counter has wrapped if it was in the upper half of
+/// those and is now less by more than half of them.
 #[must_use]
 pub const fn advance(before: u64, now: u64) -> Option<u64> {
     if now >= before {
@@ -28,11 +28,11 @@ mod tests {
             (5, 9, Some(4)),
             (u64::MAX - 1, u64::MAX, Some(1)),
             (WRAP - 1, WRAP + 7, Some(8)),
-            // 32 bits.
+            // Counters of 32 bits.
             (WRAP - 1, 0, Some(1)),
             (WRAP - 10, 90, Some(100)),
             (WRAP / 2 + 1, 0, Some(WRAP / 2 - 1)),
-            // Begun again.
+            // Counters that began again.
             (WRAP / 2, 0, None),
             (1_000, 3, None),
             (WRAP - 1, WRAP - 2, None),

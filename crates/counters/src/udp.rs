@@ -1,17 +1,17 @@
-//! `/proc/net/snmp` and `snmp6`: what UDP has counted in a network namespace.
+//! The reader of `/proc/net/snmp` and `snmp6`: the counters of UDP in a network namespace.
 
-/// Counters of UDP over IPv4 and IPv6 together, since the namespace was made.
+/// The counters of UDP over IPv4 and IPv6 together, since the namespace was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UdpCounters {
-    /// Datagrams that came to a port that no socket had.
+    /// The number of datagrams to a port that no socket had.
     pub no_port: u64,
-    /// Datagrams that found a socket's receive buffer full.
+    /// The number of datagrams that found a socket's receive buffer full.
     pub receive_full: u64,
-    /// Datagrams that found no room in a socket's send buffer.
+    /// The number of datagrams that found no room in a socket's send buffer.
     pub send_full: u64,
 }
 
-/// The counters in the texts of `snmp` and `snmp6`; what is not in them is 0.
+/// Returns the counters in the texts of `snmp` and `snmp6`; a missing counter is 0.
 #[must_use]
 pub fn parse_udp_counters(snmp: &str, snmp6: &str) -> UdpCounters {
     let mut rows = snmp.lines().filter_map(|line| line.strip_prefix("Udp: "));
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn columns_are_found_by_their_names_and_families_add_up() {
-        // In the form of Linux 6.18, with numbers in place of zeros.
+        // A text in the form of Linux 6.18, with numbers in place of zeros.
         let snmp = "Tcp: RtoAlgorithm RtoMin\nTcp: 1 200\n\
                     Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors\n\
                     Udp: 30 324 7 31 5 2\n\

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The server runs in a process of its own with one shard and durability `none`, so that the shard
-//! writes leases itself. Clients behind a relay agent come over the loopback interface, 64 at a
-//! time. Rounds without and with lines alternate, and medians are printed.
+//! writes leases itself. Clients behind a relay agent send over the loopback interface, 64 at a
+//! time. Rounds without and with lines alternate and the example prints medians.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,12 +19,12 @@ use std::time::{Duration, Instant};
 use dhcp_server::{Settings, Terms, run_dhcp4};
 use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
 
-/// Clients that are under way at once.
+/// Clients with an exchange under way at the same time.
 const WINDOW: u32 = 64;
-/// Exchanges of one round.
+/// Exchanges per round.
 const EXCHANGES: u32 = 64_000;
 const ROUNDS: u32 = 5;
-/// Kernel ticks of `/proc/PID/stat` in a second, the same on every Linux.
+/// Kernel ticks of `/proc/PID/stat` per second, equal on every Linux.
 const TICKS_PER_S: f64 = 100.0;
 const SERVER: Ipv4Addr = Ipv4Addr::LOCALHOST;
 const VARIANTS: [&str; 2] = ["without lines of leases", "with lines of leases"];
@@ -57,7 +57,7 @@ fn configuration(folder: &Path, has_lines: bool) -> PathBuf {
     path
 }
 
-/// Writes a message through a relay agent at 127.0.0.1; its length.
+/// Writes a message through a relay agent at 127.0.0.1 and returns its length in bytes.
 fn message(buffer: &mut [u8], kind: MessageType, client: u32, address: Option<Ipv4Addr>) -> usize {
     let mut chaddr = [0; 16];
     chaddr[0] = 2;
@@ -86,7 +86,7 @@ fn message(buffer: &mut [u8], kind: MessageType, client: u32, address: Option<Ip
     writer.finish(300).expect("the buffer is large")
 }
 
-/// Whole exchanges of all clients from number `first` on; what got lost is sent again.
+/// Runs complete exchanges of all clients from number `first` on and repeats lost messages.
 fn exchange(socket: &UdpSocket, server: SocketAddrV4, first: u32) {
     for first in (first..first + EXCHANGES).step_by(WINDOW as usize) {
         let mut wanted: BTreeMap<u32, Option<Ipv4Addr>> =
@@ -118,7 +118,7 @@ fn exchange(socket: &UdpSocket, server: SocketAddrV4, first: u32) {
     }
 }
 
-/// Ticks that each thread of process `pid` has had a processor, by the thread's name.
+/// Returns the ticks of processor time of each thread of process `pid`, by thread name.
 fn ticks(pid: u32) -> BTreeMap<String, u64> {
     let mut ticks = BTreeMap::new();
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("the server runs");
@@ -168,11 +168,12 @@ impl Server {
         server
     }
 
-    /// Microseconds of each thread for one exchange of new clients.
+    /// Runs one round of new clients and returns microseconds of processor time per exchange, by
+    /// thread.
     fn play(&self, round: u32) -> BTreeMap<String, f64> {
         let before = ticks(self.child.id());
         exchange(&self.socket, self.address, round * EXCHANGES);
-        // What is still to be written belongs to it.
+        // Log lines still waiting to be written belong to the round.
         std::thread::sleep(Duration::from_millis(300));
         let after = ticks(self.child.id());
         let per_tick = 1e6 / TICKS_PER_S / f64::from(EXCHANGES);

@@ -1,5 +1,5 @@
-//! Configurations that are sound and that a server does not start with all the same: those without
-//! an interface, and those with features whose absence is dangerous.
+//! Valid configurations that the server refuses to start with: configurations without an interface,
+//! and configurations with inactive features whose absence is dangerous.
 
 use dhcp_config::{Dhcp4, Dhcp6, InactiveFeature};
 use dhcp_lease::v4::V4;
@@ -13,7 +13,7 @@ use crate::service::{Common, Service};
 ///
 /// # Errors
 ///
-/// Why it would not start.
+/// The reason why the server would not start.
 pub fn admit_dhcp4(config: &Dhcp4, accepted: &[String]) -> Result<(), ServerError> {
     admit(&V4::shared(config), accepted)
 }
@@ -23,7 +23,7 @@ pub fn admit_dhcp4(config: &Dhcp4, accepted: &[String]) -> Result<(), ServerErro
 ///
 /// # Errors
 ///
-/// Why it would not start.
+/// The reason why the server would not start.
 pub fn admit_dhcp6(config: &Dhcp6, accepted: &[String]) -> Result<(), ServerError> {
     admit(&V6::shared(config), accepted)
 }
@@ -33,7 +33,7 @@ pub fn admit_dhcp6(config: &Dhcp6, accepted: &[String]) -> Result<(), ServerErro
 ///
 /// # Errors
 ///
-/// Why a server does not start with it.
+/// The reason why a server does not start with the configuration.
 pub(crate) fn admit(config: &Common<'_>, accepted: &[String]) -> Result<(), ServerError> {
     if config.listening.is_empty() {
         return Err(ServerError::NoInterfaces);
@@ -45,7 +45,7 @@ pub(crate) fn admit(config: &Common<'_>, accepted: &[String]) -> Result<(), Serv
 ///
 /// # Errors
 ///
-/// Their names.
+/// The names of the refused features.
 pub(crate) fn refuse_dangerous(
     inactive: &[InactiveFeature],
     accepted: &[String],

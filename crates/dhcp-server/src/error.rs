@@ -1,4 +1,4 @@
-//! Why the server does not start or go on, one clear sentence each.
+//! Errors that end the server or keep it from starting, one sentence each.
 
 use std::fmt;
 use std::io;
@@ -7,37 +7,36 @@ use std::path::PathBuf;
 use dhcp_config::Problem;
 use netio::NetError;
 
-/// What stops the server.
+/// Error that ends the server.
 #[derive(Debug)]
 pub enum ServerError {
     /// The configuration file cannot be read.
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         cause: io::Error,
     },
     /// The PID file is that of another server that lives.
     AlreadyRunning {
         /// The file.
         path: PathBuf,
-        /// What stands in it.
+        /// The content of the file.
         pid: String,
     },
-    /// The configuration is wrong: all its problems.
+    /// The configuration is invalid; all its problems.
     Configuration(Vec<Problem>),
     /// `interfaces` is empty.
     NoInterfaces,
-    /// Features are configured that this version does not have, and whose absence is dangerous:
-    /// their names.
+    /// Names of configured features that this version lacks, and whose absence is dangerous.
     Inactive(Vec<&'static str>),
-    /// A command asked for this exit code.
+    /// A command requested this exit code.
     Commanded(u8),
-    /// All sockets are required and not all are open: why.
+    /// All sockets are required and not all are open; the reasons.
     NotListening(String),
     /// A socket cannot be opened.
     Socket(NetError),
-    /// Control sockets cannot be opened: why, each in words.
+    /// Control sockets cannot be opened; one text for each.
     Control(Vec<String>),
     /// The lease file or the lease database cannot be opened or read.
     Leases(String),
@@ -47,16 +46,16 @@ pub enum ServerError {
     ServerId {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         cause: io::Error,
     },
-    /// No interface has an address to make a DUID from.
+    /// No interface has an address from which a DUID could be made.
     NoLinkLayer,
-    /// Something else that the operating system refused.
+    /// The operating system refused another operation.
     System {
-        /// What was tried.
+        /// The operation.
         tried: &'static str,
-        /// Why it failed.
+        /// The cause.
         cause: io::Error,
     },
     /// Leases can no longer be written while serving.
@@ -64,7 +63,7 @@ pub enum ServerError {
 }
 
 impl ServerError {
-    /// The process's exit code: 2 for what the operator wrote, 1 for the rest.
+    /// Returns the process's exit code: 2 for errors of the operator's input, 1 for the others.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
@@ -150,7 +149,7 @@ impl fmt::Display for ServerError {
     }
 }
 
-/// The names in a sentence, up to its verb: `a is`, `a and b are`, `a, b and c are`.
+/// Joins the names into a sentence up to its verb: `a is`, `a and b are`, `a, b and c are`.
 fn listed(names: &[&str]) -> String {
     match names {
         [] => "nothing is".to_owned(),

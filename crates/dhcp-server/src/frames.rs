@@ -1,5 +1,5 @@
-//! Packets from packet sockets on their way in: whole, sound, and for an address of ours or an interface
-//! on which we have one to be known by.
+//! Parser of packets from packet sockets: accepts complete, valid packets for an address of ours,
+//! and broadcasts on an interface on which we have an address.
 
 use base::Counters;
 use dhcp_engine::v4::Ingress;
@@ -8,8 +8,8 @@ use packet_wire::{Malformed, frame};
 
 use crate::doors::Doors;
 
-/// Packets that were left out: by what was wrong, and those that came through an interface without
-/// an address of our own.
+/// Dropped packets, by defect, and packets that came through an interface without an address of our
+/// own.
 #[derive(Debug, Default)]
 pub(crate) struct FrameCounters {
     malformed: Counters<{ Malformed::ALL.len() }>,
@@ -17,7 +17,7 @@ pub(crate) struct FrameCounters {
 }
 
 impl FrameCounters {
-    /// Every counter that is not zero, with its name.
+    /// Returns every counter that is not zero, with its name.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (String, u64)> {
         let malformed = Malformed::ALL.iter().map(|reason| format!("frame-{}", reason.name()));
         malformed
@@ -27,7 +27,8 @@ impl FrameCounters {
     }
 }
 
-/// The DHCP message in `packet` and how it came in; `None`, counted, when there is none for us.
+/// Returns the DHCP message in `packet` and its ingress. Otherwise counts the packet and returns
+/// `None`.
 pub(crate) fn open<'p>(
     packet: &Packet<'p>,
     doors: &Doors,
@@ -47,7 +48,7 @@ pub(crate) fn open<'p>(
     };
     let (source, interface, mac) = (datagram.source, packet.interface, packet.source_mac);
     let is_broadcast = datagram.destination.ip().is_broadcast();
-    // The sockets' filter lets nothing else in than broadcasts and what is for an address of ours.
+    // The sockets' filter lets only broadcasts and messages for an address of ours pass.
     let own =
         if is_broadcast { doors.address(interface) } else { Some(*datagram.destination.ip()) };
     let Some(local) = own else {
@@ -110,14 +111,14 @@ mod tests {
         assert!(open(&packet, &doors, 7, &counters).is_none());
         let expected = [("frame-checksum".to_owned(), 1), ("frame-no-address".to_owned(), 1)];
         assert_eq!(counted(&counters), expected);
-        // What is for one of our addresses needs no other.
+        // A packet for one of our addresses needs no address of the interface.
         let other = Ipv4Addr::new(10, 0, 0, 2);
         let unicast = sealed_for(other, b"DHCP");
         let packet = Packet { octets: &unicast, interface: 4, ..packet };
         let (_, ingress) = open(&packet, &doors, 7, &counters).unwrap();
         assert_eq!((ingress.local, ingress.is_broadcast), (other, false));
         let packet = Packet { octets: &bad, interface: 3, ..packet };
-        // The kernel vouches for it: it was never computed.
+        // The kernel vouches for the packet: its checksum was never computed.
         let packet = Packet { is_checksum_settled: true, ..packet };
         assert!(open(&packet, &doors, 7, &counters).is_some());
     }

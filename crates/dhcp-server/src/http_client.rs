@@ -1,5 +1,5 @@
-//! One request to a control socket over HTTP or HTTPS: the other end of the sockets that this server
-//! opens, for programs that command servers.
+//! Client of control sockets over HTTP or HTTPS, the counterpart of the sockets that this server
+//! opens, for programs that send commands to servers.
 
 use std::io;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ use tokio_rustls::TlsConnector;
 /// Bytes per read.
 const READ_BYTES: usize = 8 << 10;
 
-/// A command on its way to a server.
+/// Command to a server.
 #[derive(Clone, Debug)]
 pub struct CommandRequest {
     /// Host of the server.
@@ -41,36 +41,36 @@ pub struct CommandRequest {
     pub tls: Option<ClientTls>,
     /// The command as JSON.
     pub body: String,
-    /// How long everything may take together.
+    /// Timeout of the whole request.
     pub timeout: Duration,
 }
 
 /// Files with certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientTls {
-    /// File or folder with certificates by which the server is believed.
+    /// File or folder with the certificates of trusted authorities.
     pub authorities: PathBuf,
-    /// Certificate that the server is shown, and its key.
+    /// Client certificate and its key.
     pub identity: Option<(PathBuf, PathBuf)>,
 }
 
 /// A server's answer to a [`CommandRequest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandResponse {
-    /// Status of HTTP.
+    /// HTTP status code.
     pub status: u16,
-    /// The status in words.
+    /// Name of the status.
     pub reason: &'static str,
     /// The answer.
     pub body: String,
 }
 
-/// Why a [`CommandRequest`] has no answer.
+/// Reason why a [`CommandRequest`] has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandFailure {
     /// The server did not answer in time.
     Timeout,
-    /// Something else, in words.
+    /// Another failure, as text.
     Failed(String),
 }
 
@@ -78,7 +78,7 @@ pub enum CommandFailure {
 ///
 /// # Errors
 ///
-/// Why there is no answer. An answer with any status is one.
+/// The reason why there is no answer. An answer with any status is not an error.
 pub fn send_command(request: &CommandRequest) -> Result<CommandResponse, CommandFailure> {
     let failed = |cause: String| CommandFailure::Failed(cause);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -93,7 +93,7 @@ pub fn send_command(request: &CommandRequest) -> Result<CommandResponse, Command
     })
 }
 
-/// Connects to the server and has `request` answered.
+/// Connects to the server, sends `request` and returns the answer.
 async fn exchange(request: &CommandRequest) -> Result<CommandResponse, String> {
     let place = format!("{}:{}", request.host, request.port);
     let stream = TcpStream::connect((request.host.as_str(), request.port))
@@ -109,7 +109,7 @@ async fn exchange(request: &CommandRequest) -> Result<CommandResponse, String> {
     sent(stream, request).await
 }
 
-/// Returns the settings of TLS: authorities that are believed, and the own certificate.
+/// Returns the settings of TLS: trusted authorities, and the own certificate.
 fn client_config(tls: &ClientTls) -> Result<ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
@@ -123,7 +123,7 @@ fn client_config(tls: &ClientTls) -> Result<ClientConfig, String> {
     })
 }
 
-/// The request as HTTP has it.
+/// Returns the request in the types of HTTP.
 fn http_request(request: &CommandRequest) -> Result<Request<Full<Bytes>>, String> {
     let mut built = Request::post(&request.path)
         .header("Host", format!("{}:{}", request.host, request.port))
@@ -139,7 +139,7 @@ fn http_request(request: &CommandRequest) -> Result<Request<Full<Bytes>>, String
     built.body(body).map_err(|error| error.to_string())
 }
 
-/// Sends the request on `stream`; the answer.
+/// Sends the request on `stream` and returns the answer.
 async fn sent<S>(stream: S, request: &CommandRequest) -> Result<CommandResponse, String>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -168,7 +168,7 @@ where
     }
 }
 
-/// A stream of tokio's as hyper reads and writes it.
+/// Adapter from a stream of tokio to the traits of hyper.
 #[derive(Debug)]
 struct ClientStream<S>(S);
 

@@ -1,8 +1,8 @@
-//! How long answers take, by the type of what they answer: from the moment at which the kernel took
-//! the message in to the moment at which it has taken the answer.
+//! Response times by type of request: from the moment at which the kernel received the request to
+//! the moment at which it accepted the reply.
 //!
-//! The shard reads no clock for this: an answer's time ends with the next reading, which follows the
-//! system call that sent it. Each shard writes counters of its own; whoever reads adds them up.
+//! The shard reads no clock for this: a reply's time ends with the next reading, which follows the
+//! system call that sent it. Each shard writes counters of its own; the reader adds them up.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use base::{Counters, Now};
 use dhcp_control::Latency;
 use dhcp_engine::{Asked, Protocol};
 
-/// Two steps for each doubling, from 1 microsecond to 16.8 seconds.
+/// Number of bounds: two steps for each doubling, from 1 microsecond to 16.8 seconds.
 const BOUNDS: usize = 49;
-/// Answers that may wait for the next reading of the clock.
+/// Largest number of replies that wait for the next reading of the clock.
 const WAITING_MAX: usize = 1_024;
-/// A message cannot have waited longer in a socket; a clock was set if it seems so.
+/// Longest plausible wait of a message in a socket. A longer one means that a clock was set.
 const WAIT_MAX_NS: u64 = 60 * NS_PER_S;
 
-/// The upper bound of bucket `index`, in microseconds: 1, 2, 3, 4, 6, 8, 12 and so on.
+/// Returns the upper bound of bucket `index`, in microseconds: 1, 2, 3, 4, 6, 8, 12 and so on.
 const fn bound_us(index: usize) -> u64 {
     match index {
         0 => 1,
@@ -30,19 +30,20 @@ const fn bound_us(index: usize) -> u64 {
     }
 }
 
-/// The bucket of an answer that took `us` microseconds; [`BOUNDS`] for those beyond all bounds.
+/// Returns the bucket of a reply that took `us` microseconds; [`BOUNDS`] for times beyond all
+/// bounds.
 fn bucket_of(us: u64) -> usize {
     if us <= 2 {
         return usize::from(us == 2);
     }
-    // The doubling that is not reached yet, and whether half of the way to it is enough.
+    // The next doubling above `us`, and a test whether the bound halfway to it is large enough.
     let doublings = (us - 1).ilog2();
     let half = (1 << doublings) + (1_u64 << doublings) / 2;
     let index = 2 * doublings as usize + usize::from(us > half);
     index.min(BOUNDS)
 }
 
-/// What one shard has measured, by type of message.
+/// Response times of one shard, by type of message.
 #[derive(Debug)]
 pub(crate) struct Latencies {
     kinds: Vec<Kind>,
@@ -50,13 +51,13 @@ pub(crate) struct Latencies {
 
 #[derive(Debug, Default)]
 struct Kind {
-    /// The last counts what is beyond all bounds.
+    /// Counts by bucket; the last one is for times beyond all bounds.
     buckets: Counters<{ BOUNDS + 1 }>,
     sum_us: Counters<1>,
 }
 
 impl Latencies {
-    /// Nothing measured yet, of messages of `P`.
+    /// Creates zero counters for the message types of `P`.
     pub(crate) fn of<P: Protocol>() -> Self {
         Self { kinds: P::RECEIVED_STATISTICS.iter().map(|_| Kind::default()).collect() }
     }
@@ -68,7 +69,7 @@ impl Latencies {
         }
     }
 
-    /// What `shards` have measured together; types without an answer are left out.
+    /// Returns the sum over `shards`, without types that have no reply.
     pub(crate) fn total<'l, P: Protocol>(
         shards: impl Iterator<Item = &'l Self> + Clone,
     ) -> Vec<Latency> {
@@ -90,14 +91,14 @@ impl Latencies {
     }
 }
 
-/// When a message came that the kernel took in at `wall_ns` since 1970, if it says so, on the
-/// monotonic clock.
+/// Returns the monotonic time at which the kernel received a message. `wall_ns` is the kernel's
+/// time of receipt since 1970, if it is known.
 pub(crate) fn since_ns(now: Now, wall_ns: Option<u64>) -> u64 {
     let waited_ns = wall_ns.map_or(0, |wall_ns| (now.wall_us * 1_000).saturating_sub(wall_ns));
     if waited_ns > WAIT_MAX_NS { now.mono_ns } else { now.mono_ns.saturating_sub(waited_ns) }
 }
 
-/// The answers of a shard that were sent since it last read the clock.
+/// Replies that a shard has sent since it last read the clock.
 #[derive(Debug)]
 pub(crate) struct Stopwatch {
     waiting: Vec<Asked>,
@@ -106,21 +107,21 @@ pub(crate) struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// A watch that writes into `latencies`.
+    /// Creates a stopwatch that writes into `latencies`.
     pub(crate) fn new(latencies: Arc<Latencies>) -> Self {
         Self { waiting: Vec::with_capacity(WAITING_MAX), latencies, last_ns: 0 }
     }
 
-    /// Notes what has been answered just now.
+    /// Records that a reply to `asked` has just been sent.
     pub(crate) fn note(&mut self, asked: Asked) {
         if self.waiting.len() == WAITING_MAX {
-            // Too short by less than a batch; better than growing.
+            // The times are too short by less than a batch, which is better than growing.
             self.settle(self.last_ns);
         }
         self.waiting.push(asked);
     }
 
-    /// Takes the reading `now_ns` of the monotonic clock as the end of all that was noted.
+    /// Uses the reading `now_ns` of the monotonic clock as the end of all recorded replies.
     pub(crate) fn settle(&mut self, now_ns: u64) {
         self.last_ns = now_ns;
         for asked in self.waiting.drain(..) {
@@ -157,7 +158,7 @@ mod tests {
             for number in 0..3_000 {
                 watch.note(Asked { since_ns: 1_000_000, ..Asked::default() });
                 if number % 1_000 == 999 {
-                    // 5 and 6 microseconds.
+                    // Times of 5 and 6 microseconds.
                     watch.settle(1_005_000 + 1_000 * at as u64);
                 }
             }

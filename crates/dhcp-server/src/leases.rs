@@ -1,5 +1,5 @@
-//! The leases that the shards serve from: opened from the lease file or from a database, or in
-//! memory only.
+//! Leases that the shards serve from: opened from the lease file or from a database, or in memory
+//! only.
 
 mod database;
 
@@ -30,30 +30,31 @@ use crate::log::counted;
 use crate::policy;
 use crate::service::{Common, Service};
 
-/// Time between attempts to write a new lease file after the old one was lost, and least time
-/// between attempts to connect again without end.
+/// Time in milliseconds between attempts to write a new lease file after the old one was lost, and
+/// least time between endless attempts to reconnect.
 const RETRY_MS: u32 = 1_000;
-/// Steps of the wall clock that the operator is told of, seconds.
+/// Smallest step of the wall clock that is logged, in seconds.
 const TOLD_STEP_S: u64 = 60;
-/// Attempts to write a new lease file before a server ends that `on-fail` has end.
+/// Attempts to write a new lease file before the server ends, if `on-fail` demands that it ends.
 const TRIES_MAX: u32 = 30;
 
-/// The logger of all that has to do with leases and their files.
+/// Logger of leases and their files.
 pub(crate) const DHCPSRV: &str = "dhcpsrv";
 
-/// Where leases live.
+/// Lease backend.
 pub(crate) enum Leases<P: Service> {
-    /// In memory only (`persist: false`).
+    /// Leases in memory only (`persist: false`).
     Memory(Arc<LeaseTable<P>>),
     /// Leases in a lease file, written by the log thread.
     File(Arc<LeaseTable<P>>, LogThread),
-    /// In a database.
+    /// Leases in a database.
     Database(DatabaseThread<P>),
 }
 
 impl<P: Service> Leases<P> {
-    /// Opens what `config` asks for, loads it into `table` and starts what writes; `wake` is called
-    /// with a shard's number when rows that it waits for are safe.
+    /// Opens the lease backend of `config`, loads its leases into `table` and starts its writer.
+    /// The writer calls `wake` with a shard's number when rows that the shard waits for are
+    /// durable.
     pub(crate) fn open(
         config: &Common<'_>,
         table: &Arc<LeaseTable<P>>,
@@ -62,7 +63,7 @@ impl<P: Service> Leases<P> {
         wake: impl Fn(usize) + Send + Sync + 'static,
     ) -> Result<Self, ServerError> {
         let database = config.lease_database;
-        // One more for the supervisor, which waits in its own way.
+        // The supervisor has one more shard number, and waits without being woken.
         let woken = move |shard| {
             if shard < shards {
                 wake(shard)
@@ -116,7 +117,8 @@ impl<P: Service> Leases<P> {
         Ok(Self::File(Arc::clone(table), thread))
     }
 
-    /// The handle of shard number `shard`; that behind the last one is the supervisor's.
+    /// Returns the store of shard number `shard`. The number after the last shard is the
+    /// supervisor's.
     pub(crate) fn store(&self, shard: usize) -> ServerStore<P> {
         match self {
             Self::Memory(table) => ServerStore::Memory(MemoryStore::new(Arc::clone(table))),
@@ -127,7 +129,7 @@ impl<P: Service> Leases<P> {
         }
     }
 
-    /// Tells the operator what the thread that writes has met; true when it has given up.
+    /// Logs the problems of the writer's thread; returns true if the thread has given up.
     pub(crate) fn report_problems(&self) -> bool {
         let (problems, has_given_up) = match self {
             Self::Memory(_) => return false,
@@ -140,7 +142,8 @@ impl<P: Service> Leases<P> {
         has_given_up
     }
 
-    /// Reports steps of the wall clock, and has the lease file follow the times that they have moved.
+    /// Logs steps of the wall clock, and has the lease file rewritten if they have moved times of
+    /// leases.
     pub(crate) fn follow_clock_steps(&self, table: &LeaseTable<P>) {
         for ClockStep { by_s, leases } in table.take_clock_steps() {
             if by_s.unsigned_abs() >= TOLD_STEP_S {
@@ -162,7 +165,7 @@ impl<P: Service> Leases<P> {
         }
     }
 
-    /// Octets in the lease file, which go on being counted; `None` when there is none.
+    /// Returns the live size of the lease file in bytes; `None` if there is no lease file.
     pub(crate) fn file_size(&self) -> Option<Arc<AtomicU64>> {
         match self {
             Self::File(_, thread) => Some(thread.size()),
@@ -170,12 +173,12 @@ impl<P: Service> Leases<P> {
         }
     }
 
-    /// Whether a database is connected to again at present, or tried to be.
+    /// Returns true while the server has lost its lease database and tries to reconnect.
     pub(crate) fn is_lost(&self) -> bool {
         matches!(self, Self::Database(thread) if thread.is_lost())
     }
 
-    /// Writes and flushes what was submitted. Shards must have ended.
+    /// Writes and flushes all submitted rows. Shards must have ended.
     pub(crate) fn close(self) -> Result<(), ServerError> {
         match self {
             Self::Memory(_) => Ok(()),
@@ -189,7 +192,7 @@ impl<P: Service> Leases<P> {
     }
 }
 
-/// Logs what was wrong with the lease files.
+/// Logs problems of the lease files.
 fn log_report(report: &LoadReport, path: &Path) {
     for error in &report.errors {
         tracing::warn!(target: DHCPSRV, id = "DHCPSRV_MEMFILE_LEASE_LOAD_ROW_ERROR", "{error}");
@@ -213,7 +216,7 @@ fn log_report(report: &LoadReport, path: &Path) {
     }
 }
 
-/// Has `table`, which is loaded, follow the clocks; true when times of leases were moved.
+/// Makes `table`, which is loaded, follow the clocks; returns true if that moved times of leases.
 fn follow_clock<P: Service>(table: &LeaseTable<P>) -> bool {
     let ClockStart { ahead_s, leases } = table.follow_clock(Clock::now());
     if ahead_s >= TOLD_STEP_S {
@@ -228,12 +231,12 @@ fn follow_clock<P: Service>(table: &LeaseTable<P>) -> bool {
     leases > 0
 }
 
-/// Where Kea keeps its files, unless the configuration or the environment says otherwise.
+/// Returns the data folder: that of the configuration, else of the environment, else Kea's.
 pub(crate) fn data_folder(configured: Option<&str>) -> PathBuf {
     configured.map_or_else(|| policy::DATA.path(), PathBuf::from)
 }
 
-/// The lease file of `config`.
+/// Returns the path of the lease file of `config`.
 pub(crate) fn lease_file<P: Service>(config: &Common<'_>) -> PathBuf {
     // An absolute name replaces the folder.
     let name = config.lease_database.name.as_deref().unwrap_or(P::LEASE_FILE);
@@ -259,7 +262,7 @@ fn thread_options<P: Service>(config: &Common<'_>, table: &Arc<LeaseTable<P>>) -
     ThreadOptions { core: CoreOptions { durability, lfc_interval_s }, on_fail }
 }
 
-/// The store of a shard; one branch decides between the kinds.
+/// Store of a shard; one branch decides between the kinds.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "one per shard, moved once")]
 pub(crate) enum ServerStore<F: Rows> {

@@ -1,7 +1,7 @@
 //! The DHCP daemon: reads Kea's configuration, opens sockets and the lease file, runs one thread
 //! per shard and one for the log, reloads on SIGHUP and ends cleanly on SIGTERM.
 //!
-//! What a message leads to is decided in `dhcp-engine`; what is durable, in `dhcp-store`. This
+//! `dhcp-engine` decides the outcome of a message, and `dhcp-store` makes leases durable. This
 //! crate only connects them to sockets, files and signals.
 
 mod admission;

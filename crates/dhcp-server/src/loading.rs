@@ -1,5 +1,5 @@
-//! Leases on their way into the table: checked as they come, on several threads, with a line in the
-//! log now and then.
+//! Loading of leases into the table: several threads check and store them, and the log shows
+//! progress.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::vec::Drain;
@@ -16,10 +16,10 @@ use crate::leases::DHCPSRV;
 use crate::log::counted;
 use crate::service::{Common, Service};
 
-/// Time between two lines about a load.
+/// Time between two log lines about a load.
 const INTERVAL_NS: u64 = 5 * NS_PER_S;
 
-/// When the operator hears how far a load has come.
+/// Schedule of the log lines about a load.
 #[derive(Debug)]
 struct Pace {
     began_ns: u64,
@@ -31,7 +31,8 @@ impl Pace {
         Self { began_ns: now.mono_ns, next_ns: AtomicU64::new(now.mono_ns + INTERVAL_NS) }
     }
 
-    /// What to tell, when it is time: to one of those who ask at once.
+    /// Returns the line about the progress if it is due. Of several threads that call at once, one
+    /// gets it.
     fn line(&self, now: Now, progress: Progress) -> Option<String> {
         let next_ns = self.next_ns.load(Ordering::Relaxed);
         let is_time = now.mono_ns >= next_ns
@@ -54,17 +55,17 @@ impl Pace {
     }
 }
 
-/// Puts loaded leases into the table, with Kea's `sanity-checks` (reference §5.11).
+/// Intake that puts loaded leases into the table, with Kea's `sanity-checks` (reference §5.11).
 pub(crate) struct Loading<'l, P: Service> {
     table: &'l LeaseTable<P>,
     snapshot: &'l P::Snapshot,
     checks: LeaseChecks,
     extended_checks: ExtendedInfoChecks,
     pace: Pace,
-    /// Leases in the table.
+    /// Number of leases in the table.
     leases: AtomicI64,
-    /// Rows that name a subnet that does not hold their address, those that are left out because
-    /// of that, and those with something in an older form.
+    /// Rows with a subnet that does not contain their address, rows dropped for that reason, and
+    /// rows with relay information in an older form.
     wrong: AtomicU64,
     dropped: AtomicU64,
     upgraded: AtomicU64,
@@ -90,7 +91,7 @@ impl<'l, P: Service> Loading<'l, P> {
         }
     }
 
-    /// Whether `lease` stays, in its subnet if that is to be put right.
+    /// Returns true if `lease` stays; corrects its subnet if the configuration says so.
     fn is_kept(&self, lease: &mut P::Lease) -> bool {
         let (named, fitting) = P::subnets_of_lease(self.snapshot, lease);
         if fitting == Some(*named) {
@@ -108,7 +109,8 @@ impl<'l, P: Service> Loading<'l, P> {
         true
     }
 
-    /// Puts `lease` into the table, or what was there out of it; how many more leases there are.
+    /// Puts `lease` into the table, or removes the lease of its address if it is dropped; returns
+    /// the change of the number of leases.
     fn put(&self, mut lease: P::Lease) -> i64 {
         if !self.is_kept(&mut lease) {
             return -i64::from(self.table.unload(<P as Rows>::address(&lease)));
@@ -124,7 +126,7 @@ impl<'l, P: Service> Loading<'l, P> {
         self.leases.fetch_add(self.put(lease), Ordering::Relaxed);
     }
 
-    /// Tells what was met; how many leases there are now.
+    /// Logs the findings and returns the number of leases in the table.
     pub(crate) fn finish(self) -> usize {
         let upgraded = self.upgraded.into_inner() as usize;
         if upgraded > 0 {
@@ -169,7 +171,7 @@ impl<P: Service> Intake<P> for Loading<'_, P> {
     }
 }
 
-/// Checks what `lease` keeps of relay agents; whether it was in an older form.
+/// Checks the relay information of `lease`; returns true if it was in an older form.
 fn is_upgraded<P: Service>(lease: &mut P::Lease, checks: ExtendedInfoChecks) -> bool {
     let outcome = check_extended_info::<P>(lease, checks);
     if let ExtendedInfo::Dropped(why) = &outcome {
@@ -198,7 +200,7 @@ mod tests {
         assert_eq!(pace.line(at_s(5), half).as_deref(), Some(line));
         assert_eq!(pace.line(at_s(5), half), None);
         assert_eq!(pace.line(at_s(9), half), None);
-        // A chunk that took long does not make up for what was not told.
+        // A chunk that took long is not followed by a line for each missed interval.
         assert!(pace.line(at_s(23), half).is_some());
         assert_eq!(pace.line(at_s(27), half), None);
         let all = Progress { octets: 1_000, octets_done: 1_000, rows: 20_000 };

@@ -19,15 +19,16 @@ mod tests;
 /// Text of the answer to a command whose execution panicked.
 pub(crate) const INTERNAL_ERROR: &str = "a mistake of the server; its log says where";
 
-/// Panics after which the process went on.
+/// Number of panics after which the process went on.
 static CONTAINED: AtomicU64 = AtomicU64::new(0);
 
-/// Returns how many panics have ended a piece of work only.
+/// Returns the number of panics that ended only a piece of work.
 pub(crate) fn contained_count() -> u64 {
     CONTAINED.load(Ordering::Relaxed)
 }
 
-/// Has every panic of the process logged, and those outside of contained work end it.
+/// Installs the hook: every panic is logged, and a panic outside of contained work ends the
+/// process.
 pub(crate) fn install() {
     contain::enable();
     set_hook(Box::new(|panic| {
@@ -35,7 +36,7 @@ pub(crate) fn install() {
         CONTAINED.fetch_add(u64::from(is_contained), Ordering::Relaxed);
         let end = if is_contained { "what it did is given up" } else { "the server aborts" };
         let line = format!("a mistake of the server: {words}; {end}");
-        // The log is written by another thread, for which an abort does not wait.
+        // Another thread writes the log, and an abort does not wait for it.
         netio::stderr::print_line(&line);
         tracing::error!(target: DAEMON, id = "DHCPX_INTERNAL_ERROR", "{line}");
         if !is_contained {
@@ -44,7 +45,7 @@ pub(crate) fn install() {
     }));
 }
 
-/// A task whose panics end the task only.
+/// Runs a task whose panics end the task only.
 pub(crate) async fn contained_task(task: impl Future<Output = ()>) {
     let mut task = pin!(task);
     poll_fn(|context| {
@@ -53,8 +54,8 @@ pub(crate) async fn contained_task(task: impl Future<Output = ()>) {
     .await;
 }
 
-/// Panics where a test wants it: the first time that `place` is reached in a process whose
-/// environment names it in [`tests::PLANTED`].
+/// Panics in tests: the first time that the process reaches `place`, if its environment names it in
+/// [`tests::PLANTED`].
 #[cfg(test)]
 pub(crate) fn planted(place: &str) {
     tests::plant(place);

@@ -1,5 +1,5 @@
-//! The file that tells which process serves a configuration, under Kea's name and at Kea's place, so
-//! that what looks for it (`keactrl`, scripts of distributions) finds this server too.
+//! The PID file, with Kea's name and in Kea's folder, so that programs that look for it (`keactrl`,
+//! scripts of distributions) find this server too.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -10,12 +10,12 @@ use crate::ServerError;
 use crate::log::DAEMON;
 use crate::policy;
 
-/// Mode of the file: everyone may look for the server.
+/// Mode of the file: every user may read the server's number.
 const MODE: u32 = 0o644;
 /// Bytes of the file that are read: a number and a line end.
 const NUMBER_MAX_BYTES: u64 = 32;
 
-/// The file of this process, removed with the value.
+/// PID file of this process, removed when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct PidFile {
     path: PathBuf,
@@ -24,12 +24,12 @@ pub(crate) struct PidFile {
 }
 
 impl PidFile {
-    /// Writes the file of the server `name` (`dhcp4`, `dhcp6`) with the configuration file
-    /// `configuration`. Where that is not possible there is none, and a warning says so.
+    /// Writes the PID file of the server `name` (`dhcp4`, `dhcp6`) with the configuration file
+    /// `configuration`. If the file cannot be written, a warning is logged and `None` returned.
     ///
     /// # Errors
     ///
-    /// Another server that lives has it.
+    /// The file belongs to another server that lives.
     pub(crate) fn claim(name: &str, configuration: &Path) -> Result<Option<Self>, ServerError> {
         let path = path(name, configuration);
         match Self::claim_at(&path) {
@@ -51,7 +51,7 @@ impl PidFile {
     fn claim_at(path: &Path) -> Result<Self, Refusal> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(MODE);
-        // A link would have another file emptied, and a pipe would be read for ever.
+        // A symbolic link would have another file emptied, and reading a pipe would not end.
         let flags = netio::file::NO_FOLLOW | netio::file::NON_BLOCKING;
         let mut file = options.custom_flags(flags).open(path)?;
         if !file.metadata()?.is_file() {
@@ -66,7 +66,7 @@ impl PidFile {
             }
             Err(TryLockError::Error(cause)) => return Err(cause.into()),
         }
-        // Kea locks nothing: what it writes is believed as long as a server has that number.
+        // Kea locks nothing: its number counts as long as a server has that number.
         let is_text = (&file).take(NUMBER_MAX_BYTES).read_to_string(&mut text).is_ok();
         if let Some(pid) = text.trim().parse().ok().filter(|_| is_text)
             && is_server(pid)
@@ -80,7 +80,8 @@ impl PidFile {
     }
 }
 
-/// The cause why `path` cannot be written, naming the folder where that is what is missing.
+/// Returns the reason why `path` cannot be written, with the name of the folder if the folder is
+/// missing.
 fn explained(path: &Path, cause: &io::Error) -> String {
     match path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
         Some(folder) => format!("{} does not exist", folder.display()),
@@ -97,7 +98,7 @@ impl Drop for PidFile {
 }
 
 enum Refusal {
-    /// By the process with this number.
+    /// The process with this number has the file.
     Taken(String),
     Io(io::Error),
 }
@@ -108,19 +109,19 @@ impl From<io::Error> for Refusal {
     }
 }
 
-/// The file of the server `name` with the configuration file `configuration`.
+/// Returns the PID file of the server `name` with the configuration file `configuration`.
 pub(crate) fn path(name: &str, configuration: &Path) -> PathBuf {
     policy::PID_FILES.path().join(file_name(name, configuration))
 }
 
-/// `kea-dhcp4.kea-dhcp4.pid` for `/etc/kea/kea-dhcp4.conf`.
+/// Returns the name of a PID file, such as `kea-dhcp4.kea-dhcp4.pid` for `/etc/kea/kea-dhcp4.conf`.
 fn file_name(name: &str, configuration: &Path) -> String {
     let stem = configuration.file_stem().unwrap_or_default().to_string_lossy();
     format!("{stem}.kea-{name}.pid")
 }
 
-/// Whether a DHCP server other than this process has the number `pid`. After a crash another
-/// program may have it, or, in a container, this process itself.
+/// Returns true if a DHCP server other than this process has the number `pid`. After a crash
+/// another program may have it or, in a container, this process itself.
 fn is_server(pid: u32) -> bool {
     let of = |pid: u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     let own = std::process::id();
@@ -153,7 +154,7 @@ mod tests {
             assert!(matches!(PidFile::claim_at(&path(name)), Err(Refusal::Io(_))), "{name}");
         }
         assert_eq!(fs::read_to_string(path("precious")).unwrap(), "precious");
-        // What is no number is replaced, however long it is.
+        // Content that is not a number is replaced, however long it is.
         File::create(path("long")).unwrap().set_len(1 << 40).unwrap();
         let claimed = PidFile::claim_at(&path("long")).unwrap_or_else(|_| panic!("it is ours"));
         let text = fs::read_to_string(path("long")).unwrap();

@@ -1,5 +1,5 @@
-//! The folders that Kea 3 confines files to, from its environment variables, and what of them is
-//! there. [`dhcp_config::SecurityPolicy`] has the rules themselves.
+//! Folders to which Kea 3 confines files, from its environment variables, and their creation.
+//! [`dhcp_config::SecurityPolicy`] has the rules themselves.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,34 +11,35 @@ use dhcp_config::{Enforcement, Folders, SecurityPolicy};
 use crate::pid_file;
 use crate::server_id;
 
-/// A folder of Kea's, and the variable that names another one.
+/// A folder of Kea's, with the variable that names another one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeaFolder {
     variable: &'static str,
     usual: &'static str,
 }
 
-/// Lease files and the server's identifier.
+/// Folder of lease files and of the server's identifier.
 pub(crate) const DATA: KeaFolder =
     KeaFolder { variable: "KEA_DHCP_DATA_DIR", usual: "/var/lib/kea" };
-/// Log files.
+/// Folder of log files.
 pub(crate) const LOGS: KeaFolder =
     KeaFolder { variable: "KEA_LOG_FILE_DIR", usual: "/var/log/kea" };
-/// Control sockets.
+/// Folder of control sockets.
 pub(crate) const SOCKETS: KeaFolder =
     KeaFolder { variable: "KEA_CONTROL_SOCKET_DIR", usual: "/run/kea" };
-/// PID files.
+/// Folder of PID files.
 pub(crate) const PID_FILES: KeaFolder =
     KeaFolder { variable: "KEA_PIDFILE_DIR", usual: "/run/kea" };
 const LEGAL_LOG: KeaFolder = KeaFolder { variable: "KEA_LEGAL_LOG_DIR", usual: "/var/lib/kea" };
 const SCRIPTS: KeaFolder =
     KeaFolder { variable: "KEA_HOOK_SCRIPTS_PATH", usual: "/usr/share/kea/scripts" };
-/// Hook libraries: packages have folders of their own.
+/// Variable of the folder of hook libraries, which has no default: packages have folders of their
+/// own.
 const HOOKS_VARIABLE: &str = "KEA_HOOKS_PATH";
 
-/// The usual folder of sockets under its older name, a link to the other one.
+/// Older name of the usual folder of sockets, a link to the newer one.
 const SOCKETS_BEFORE: &str = "/var/run/kea";
-/// Most permissions of the folder of control sockets.
+/// Largest mode of the folder of control sockets.
 const SOCKETS_MODE: u32 = 0o750;
 
 impl KeaFolder {
@@ -46,12 +47,12 @@ impl KeaFolder {
         std::env::var(self.variable).ok().filter(|folder| !folder.is_empty())
     }
 
-    /// The folder for names without one.
+    /// Returns the folder for file names without one.
     pub(crate) fn path(self) -> PathBuf {
         self.configured().unwrap_or_else(|| self.usual.to_owned()).into()
     }
 
-    /// The configured folder, or else the usual one and those `beside` it.
+    /// Returns the configured folder, or else the usual one and those `beside` it.
     fn folders(self, beside: impl IntoIterator<Item = String>) -> Folders {
         match self.configured() {
             Some(folder) => Folders::new([folder]),
@@ -60,9 +61,9 @@ impl KeaFolder {
     }
 }
 
-/// The rules for a server with the configuration file `configuration`.
+/// Returns the rules for a server with the configuration file `configuration`.
 pub(crate) fn of(configuration: &Path, is_unrestricted: bool) -> SecurityPolicy {
-    // Where the operator put the configuration, `config-write` writes, too.
+    // `config-write` may write in the folder of the configuration file, too.
     let own = std::path::absolute(configuration).ok();
     let own = own.as_deref().and_then(Path::parent).and_then(Path::to_str).map(str::to_owned);
     let sockets = SOCKETS.folders([SOCKETS_BEFORE.to_owned()]);
@@ -80,7 +81,8 @@ pub(crate) fn of(configuration: &Path, is_unrestricted: bool) -> SecurityPolicy 
     }
 }
 
-/// The files that a server with the configuration file `configuration` has whatever that says.
+/// Returns the files that a server with the configuration file `configuration` has regardless of
+/// the file's content.
 fn own_files(configuration: &Path) -> Vec<(&'static str, String)> {
     let absolute = std::path::absolute(configuration).unwrap_or_default();
     let pid_files =
@@ -95,19 +97,20 @@ fn own_files(configuration: &Path) -> Vec<(&'static str, String)> {
     .collect()
 }
 
-/// Makes the folders of Kea's that are missing, as its packages do. Returns those that were made; one
-/// that cannot be made is told of by what needs it.
+/// Creates the missing folders of Kea, as its packages do, and returns those that were created. If
+/// one cannot be created, the part of the server that needs it reports the error.
 pub(crate) fn make_folders() -> Vec<PathBuf> {
     let folders = [DATA, LOGS, SOCKETS, PID_FILES].map(KeaFolder::path);
     folders.into_iter().filter(|folder| !folder.exists() && make(folder).is_ok()).collect()
 }
 
-/// Makes `folder` and those around it that are missing.
+/// Creates `folder` and its missing parents.
 fn make(folder: &Path) -> std::io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(SOCKETS_MODE).create(folder)
 }
 
-/// The folders that a server with the configuration file `configuration` writes to by the rules.
+/// Returns the folders that a server with the configuration file `configuration` writes to by the
+/// rules.
 pub(crate) fn writable(configuration: &Path) -> Vec<PathBuf> {
     let policy = of(configuration, false);
     let folders = [&policy.data, &policy.logs, &policy.sockets];
@@ -115,8 +118,8 @@ pub(crate) fn writable(configuration: &Path) -> Vec<PathBuf> {
     folders.chain([PID_FILES.path()]).collect()
 }
 
-/// Returns whether `folder` grants more than the folder of control sockets may; one that is not
-/// there does not, as in Kea.
+/// Returns true if `folder` has more permissions than the folder of control sockets may have. As in
+/// Kea, a missing folder has not.
 fn is_relaxed(folder: impl AsRef<OsStr>) -> bool {
     let mode = fs::metadata(Path::new(&folder)).map_or(0, |found| found.permissions().mode());
     mode & 0o777 & !SOCKETS_MODE != 0

@@ -1,19 +1,19 @@
-//! Handing something new to running shards.
+//! Publication of new values to running shards.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The value in force. Shards look at the version, one load per batch, take the lock only when it
-/// has changed, and say that they have let go of the old one.
+/// The value in force. Shards read the version, one load per batch, take the lock only when it has
+/// changed, and record when they have dropped the old value.
 #[derive(Debug)]
 pub(crate) struct Published<T> {
     version: AtomicU64,
     value: Mutex<Arc<T>>,
-    /// The version that each shard uses.
+    /// Version that each shard uses.
     used: Box<[AtomicU64]>,
 }
 
-/// What one shard has seen of a [`Published`].
+/// Value of a [`Published`] that one shard uses, with its version.
 #[derive(Debug)]
 pub(crate) struct Seen<T> {
     version: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Seen<T> {
 }
 
 impl<T> Published<T> {
-    /// `value`, known to all of `shards` shards.
+    /// Publishes `value`, in use by all of `shards` shards.
     pub(crate) fn new(value: Arc<T>, shards: usize) -> Self {
         Self {
             version: AtomicU64::new(1),
@@ -30,26 +30,26 @@ impl<T> Published<T> {
         }
     }
 
-    /// What shard number `shard` uses from now on.
+    /// Returns the current value, which shard number `shard` uses from now on.
     pub(crate) fn see(&self, shard: usize) -> Seen<T> {
         let (value, version) = self.current();
         self.used[shard].store(version, Ordering::Release);
         Seen { version, value }
     }
 
-    /// True when there is something newer than `seen`.
+    /// Returns true if a newer value than `seen` is published.
     pub(crate) fn has_changed(&self, seen: &Seen<T>) -> bool {
         self.version.load(Ordering::Acquire) != seen.version
     }
 
-    /// Replaces what shard number `shard` has seen.
+    /// Replaces the value that shard number `shard` uses by the current one.
     pub(crate) fn catch_up(&self, shard: usize, seen: &mut Seen<T>) {
         (seen.value, seen.version) = self.current();
-        // Not before the old value is let go.
+        // Only after the old value is dropped.
         self.used[shard].store(seen.version, Ordering::Release);
     }
 
-    /// True when every shard uses the newest version and has let go of all older ones.
+    /// Returns true if every shard uses the newest version and has dropped all older ones.
     pub(crate) fn is_used(&self) -> bool {
         let version = self.version.load(Ordering::Acquire);
         self.used.iter().all(|used| used.load(Ordering::Acquire) == version)

@@ -1,4 +1,4 @@
-//! Reading the configuration.
+//! Reading of configurations.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read};
@@ -10,14 +10,14 @@ use dhcp_config::{Checked, Dhcp4, Dhcp6, IncludeResolver, Problem};
 use crate::ServerError;
 use crate::policy;
 
-/// Most octets of all included files of a configuration together.
+/// Largest total size of the included files of a configuration, in bytes.
 const MAX_INCLUDED_BYTES: u64 = 1 << 30;
 
-/// Includes are read relative to the working directory, as Kea reads them. They are regular files:
-/// reading a device or a pipe need not end.
+/// Resolver of includes, which are relative to the working directory, as in Kea. Only regular files
+/// are read: reading a device or a pipe need not end.
 #[derive(Debug, Default)]
 pub struct Files {
-    /// Octets read so far.
+    /// Bytes read so far.
     octets: u64,
 }
 
@@ -46,22 +46,22 @@ impl Files {
     }
 }
 
-/// How much of a configuration must be right.
+/// Part of a configuration that must be valid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Extent {
-    /// All of it.
+    /// The whole configuration.
     #[default]
     Whole,
-    /// Subnets and reservations that are wrong are left out, each with a warning.
+    /// Everything but subnets and reservations: invalid ones are ignored, each with a warning.
     WhatIsRight,
 }
 
 /// Terms on which a configuration is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// The part of it that must be right.
+    /// Part of the configuration that must be valid.
     pub extent: Extent,
-    /// Kea's flag `-X`: what Kea 3 does not allow is a warning.
+    /// True with Kea's flag `-X`: violations of Kea 3's security rules are warnings.
     pub is_unrestricted: bool,
 }
 
@@ -78,7 +78,7 @@ impl Terms {
 ///
 /// # Errors
 ///
-/// The file's problems, or why it cannot be read.
+/// The file's problems, or the reason why it cannot be read.
 pub fn read_dhcp4(path: &Path, terms: Terms) -> Result<Checked<Dhcp4>, ServerError> {
     read(path, |name, text| parse_dhcp4(name, text, path, terms))
 }
@@ -87,12 +87,12 @@ pub fn read_dhcp4(path: &Path, terms: Terms) -> Result<Checked<Dhcp4>, ServerErr
 ///
 /// # Errors
 ///
-/// The file's problems, or why it cannot be read.
+/// The file's problems, or the reason why it cannot be read.
 pub fn read_dhcp6(path: &Path, terms: Terms) -> Result<Checked<Dhcp6>, ServerError> {
     read(path, |name, text| parse_dhcp6(name, text, path, terms))
 }
 
-/// Checks the configuration `text` of a DHCPv4 server, which problems call `name`; the server's
+/// Checks the configuration `text` of a DHCPv4 server. Problems name the text `name`; the server's
 /// configuration file is `configuration`.
 pub(crate) fn parse_dhcp4(
     name: &str,
@@ -103,7 +103,7 @@ pub(crate) fn parse_dhcp4(
     dhcp_config::parse_dhcp4_by(&terms.reading(configuration), name, text, &mut Files::default())
 }
 
-/// Checks the configuration `text` of a DHCPv6 server, which problems call `name`; the server's
+/// Checks the configuration `text` of a DHCPv6 server. Problems name the text `name`; the server's
 /// configuration file is `configuration`.
 pub(crate) fn parse_dhcp6(
     name: &str,

@@ -1,4 +1,4 @@
-//! The daemon as a whole: what starts in which order, and how it ends.
+//! The daemon: the order in which its parts start, and its end.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,29 +34,30 @@ use crate::shard_loop::{Desk, Shared, serve};
 use crate::supervisor::{Counted, InForce, Parts, Supervisor, wake};
 use crate::transmit::{Addressing, Batches, Replies};
 
-/// How the daemon is started.
+/// Settings from the daemon's command line.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The configuration file.
+    /// Path of the configuration file.
     pub configuration: PathBuf,
-    /// UDP port to listen at (67, in v6 547).
+    /// UDP port to listen at (67, for DHCPv6 547).
     pub port: u16,
-    /// UDP port to answer to instead of 67 and 68, in v6 547 and 546; for tests.
+    /// UDP port to answer to instead of 67 and 68, for DHCPv6 547 and 546; for tests.
     pub client_port: Option<u16>,
-    /// Answer to where the datagram came from; for labs with many relays.
+    /// True to send replies to the source of the request; for labs with many relays.
     pub to_source: bool,
-    /// Log the counters every ten seconds.
+    /// True to log the counters every ten seconds.
     pub is_verbose: bool,
     /// Terms on which configurations are read.
     pub terms: Terms,
-    /// Whether the server serves nobody, ends no lease and checks none as it loads them (Kea's `-R`).
+    /// True in repair mode (Kea's `-R`): the server answers no client, ends no lease, and loads
+    /// leases without checks.
     pub is_repairing: bool,
-    /// Inactive features whose absence is accepted although it is dangerous, by name.
+    /// Names of inactive features whose absence is accepted although it is dangerous.
     pub accept_inactive: Vec<String>,
 }
 
 impl Settings {
-    /// Returns how leases end: as `configured`, or not at all in repair mode.
+    /// Returns the settings of lease expiry: `configured`, or without timers in repair mode.
     pub(crate) fn expired(&self, configured: &ExpiredLeases) -> ExpiredLeases {
         let mut expired = *configured;
         if self.is_repairing {
@@ -67,17 +68,17 @@ impl Settings {
     }
 }
 
-/// Clients that may be in flight without the registry growing.
+/// Number of clients that may be in flight without the registry growing.
 const IN_FLIGHT_CAPACITY: usize = 16_384;
 
-/// Most threads that serve clients, however many processors there are.
+/// Largest number of threads that serve clients, however many processors there are.
 const SHARDS_MAX: u16 = 1_024;
 
 /// Serves DHCPv4 until SIGTERM or SIGINT.
 ///
 /// # Errors
 ///
-/// Why it could not start, or why it had to stop.
+/// The reason why the server could not start, or had to stop.
 pub fn run_dhcp4(settings: &Settings) -> Result<(), ServerError> {
     run::<V4>(settings)
 }
@@ -86,7 +87,7 @@ pub fn run_dhcp4(settings: &Settings) -> Result<(), ServerError> {
 ///
 /// # Errors
 ///
-/// Why it could not start, or why it had to stop.
+/// The reason why the server could not start, or had to stop.
 pub fn run_dhcp6(settings: &Settings) -> Result<(), ServerError> {
     run::<V6>(settings)
 }
@@ -98,7 +99,7 @@ where
     netio::process::restrict_umask();
     panics::install();
     let made = policy::make_folders();
-    // While there is one thread.
+    // This needs a process with one thread.
     let restricted = restrict(settings);
     log::start(P::NAME);
     warn_of_flags(P::NAME, settings);
@@ -120,7 +121,7 @@ where
     let ended = serve_until_told::<P>(settings);
     match &ended {
         Ok(()) | Err(ServerError::Commanded(_)) => {}
-        // Whoever started it is told in any case.
+        // The caller reports the error in any case; the log gets it only when it goes elsewhere.
         Err(error) if log::is_configured() => {
             tracing::error!(target: DAEMON, id = "DHCPX_SERVER_FAILED", fatal = true, "{error}");
         }
@@ -130,8 +131,8 @@ where
     ended
 }
 
-/// Gives up what a server has no use for, whoever gives it commands: capabilities, system calls, and
-/// unless `-X` lets files lie anywhere, writing elsewhere than to its folders.
+/// Gives up privileges that no command can need: capabilities, system calls and, unless `-X`
+/// permits files anywhere, writing outside the server's folders.
 fn restrict(settings: &Settings) -> [Result<(), String>; 3] {
     let files = match settings.terms.is_unrestricted {
         true => Ok(()),
@@ -140,7 +141,7 @@ fn restrict(settings: &Settings) -> [Result<(), String>; 3] {
     [confine::drop_capabilities(), files, confine::restrict_calls()]
 }
 
-/// Logs what Kea 3 warns of whenever it starts.
+/// Logs Kea 3's warnings about the way the server was started.
 fn warn_of_flags(name: &str, settings: &Settings) {
     if netio::process::is_root() {
         let id = "DHCPX_ROOT_USER_SECURITY_WARNING";
@@ -207,7 +208,7 @@ where
     let mut supervisor = Supervisor::new(settings.clone(), Arc::clone(&shared), parts);
     let threads = spawn_shards(&mut supervisor)?;
     let ended = supervisor.run(&signals, &inbox);
-    // Nobody is answered any more.
+    // No command gets an answer any more.
     drop(inbox);
     shared.stop.store(true, Ordering::Release);
     wake(supervisor.wakers());
@@ -223,7 +224,7 @@ where
     }
 }
 
-/// The configuration, its warnings told.
+/// Reads the configuration and logs its warnings.
 fn checked<P: Service>(settings: &Settings) -> Result<Checked<P::Config>, ServerError> {
     let checked = P::read(&settings.configuration, settings.terms)?;
     checked.warnings.iter().for_each(log::problem);
@@ -304,7 +305,8 @@ where
         .map_err(system("start a shard's thread"))
 }
 
-/// The number of threads that serve clients; that of processors is what this process may use.
+/// Returns the number of threads that serve clients. `Processors` stands for the processors that
+/// this process may use.
 fn shard_count(shards: Shards) -> u16 {
     match shards {
         Shards::Fixed(count) => count.max(1),
@@ -349,7 +351,7 @@ const fn durability_name(durability: Durability) -> &'static str {
     }
 }
 
-/// A seed that clients cannot guess, for the hashes that they feed.
+/// Returns a seed that clients cannot guess, for hashes of values that clients choose.
 fn unpredictable_seed() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     RandomState::new().build_hasher().finish()

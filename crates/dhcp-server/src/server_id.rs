@@ -1,10 +1,10 @@
-//! The server's own DUID (RFC 9915 §11): made once from what `server-id` says and from what the
-//! machine has, kept in Kea's file so that both servers go by the same one.
+//! The server's own DUID (RFC 9915 §11): made once from `server-id` and the machine, and stored in
+//! Kea's file, so that Kea and Godwit have the same one.
 //!
-//! What the configuration leaves open comes from the stored DUID when that is of the wanted type,
-//! else it is generated. As in Kea, a file that holds no DUID keeps no server from starting: it is
-//! set aside under another name, a warning says so, and a new DUID is made where none is
-//! configured. A file that cannot be read stops the server, since what it holds may be sound.
+//! The parts that the configuration leaves open come from the stored DUID if that is of the
+//! configured type, else they are generated. As in Kea, the server starts even if the file holds no
+//! DUID: it renames the file, logs a warning, and makes a new DUID where none is configured. If the
+//! file cannot be read, the server does not start, since the content may be valid.
 
 use std::borrow::Borrow;
 use std::fs::{self, File, OpenOptions};
@@ -19,15 +19,15 @@ use dhcp_store::regular_file;
 use crate::ServerError;
 use crate::log::DAEMON;
 
-/// Kea's name for the file.
+/// Kea's name of the file.
 pub(crate) const FILE: &str = "kea-dhcp6-serverid";
-/// 2000-01-01 00:00 UTC, where the time of a DUID-LLT starts, in Unix seconds.
+/// Start of the time of a DUID-LLT, 2000-01-01 00:00 UTC, in Unix seconds.
 const EPOCH_2000_S: u64 = 946_684_800;
-/// The enterprise number that Kea uses when none is configured, its maker's.
+/// Enterprise number that Kea uses when none is configured: that of its maker.
 const DEFAULT_ENTERPRISE: u32 = 2495;
-/// Shortest link-layer address that tells machines apart.
+/// Shortest link-layer address that identifies a machine, in bytes.
 const LINK_LAYER_MIN: usize = 6;
-/// Longest DUID, with its type (RFC 9915 §11.1).
+/// Longest DUID with its type, in bytes (RFC 9915 §11.1).
 const DUID_MAX: usize = 130;
 
 /// DUID types (RFC 9915 §11.1).
@@ -35,7 +35,7 @@ const LLT: u16 = 1;
 const EN: u16 = 2;
 const LL: u16 = 3;
 
-/// The DUID to serve with; `folder` is where the file lies, `wall_s` the time in Unix seconds.
+/// Returns the server's DUID; `folder` contains the file, `wall_s` is the time in Unix seconds.
 pub(crate) fn server_duid(
     config: &ServerIdConfig,
     folder: &Path,
@@ -99,13 +99,12 @@ fn number(duid: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(duid.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// Octets that no other server has by chance.
+/// Returns bytes that no other server has by chance.
 fn random_octets() -> [u8; 8] {
     RandomState::new().build_hasher().finish().to_be_bytes()
 }
 
-/// Returns the stored DUID; `None` without a file, and when the file holds none, which is set aside
-/// then.
+/// Returns the stored DUID; `None` if the file is missing, or holds no DUID and is renamed.
 fn read_or_set_aside(path: &Path, wall_s: u64) -> Result<Option<Vec<u8>>, ServerError> {
     let failed = |cause| ServerError::ServerId { path: path.to_owned(), cause };
     let octets = match regular_file::read(path) {
@@ -132,7 +131,7 @@ fn read_or_set_aside(path: &Path, wall_s: u64) -> Result<Option<Vec<u8>>, Server
     Ok(None)
 }
 
-/// A DUID as octets in hexadecimal with colons; one that is too short for its type is none.
+/// Parses a DUID of hexadecimal bytes with colons; returns `None` if it is too short for its type.
 fn parse(text: &str) -> Option<Vec<u8>> {
     let octets: Option<Vec<u8>> = text
         .split(':')
@@ -148,18 +147,19 @@ fn parse(text: &str) -> Option<Vec<u8>> {
     (octets.len() > fixed).then_some(octets)
 }
 
-/// Octets in hexadecimal with colons between them.
+/// Formats bytes in hexadecimal with colons between them.
 pub(crate) fn colon_hex(octets: impl IntoIterator<Item: Borrow<u8>>) -> String {
     let pairs = octets.into_iter().map(|octet| format!("{:02x}", octet.borrow()));
     pairs.collect::<Vec<_>>().join(":")
 }
 
-/// Replaces the file in one step, flushed: what clients are told must survive a power cut.
+/// Replaces the file in one step and flushes it: the DUID that clients learn must survive a power
+/// cut.
 fn write(path: &Path, duid: &[u8]) -> io::Result<()> {
     let mut scratch = path.as_os_str().to_owned();
     scratch.push(".tmp");
     let scratch = PathBuf::from(scratch);
-    // What a crash or somebody else left there is not written through.
+    // Never write through a file that a crash or another program left there.
     fs::remove_file(&scratch).ok();
     let mut options = OpenOptions::new();
     let mut file = options.write(true).create_new(true).mode(0o640).open(&scratch)?;
@@ -170,7 +170,7 @@ fn write(path: &Path, duid: &[u8]) -> io::Result<()> {
     File::open(folder.unwrap_or_else(|| Path::new(".")))?.sync_all()
 }
 
-/// The link-layer address of the machine's first interface that has one, loopback aside.
+/// Returns the link-layer address of the machine's first interface that has one, except loopback.
 fn link_layer_address() -> Option<LinkLayer> {
     let of = |folder: &Path, name: &str| fs::read_to_string(folder.join(name)).ok();
     let entries = fs::read_dir("/sys/class/net").ok()?;
@@ -187,7 +187,7 @@ fn link_layer_address() -> Option<LinkLayer> {
     found.into_iter().next().map(|(_, link_layer)| link_layer)
 }
 
-/// An address that tells machines apart: long enough and not all zero.
+/// Parses an address that identifies a machine: long enough and not all zero.
 fn parse_link_layer(text: &str) -> Option<Vec<u8>> {
     let octets: Option<Vec<u8>> =
         text.split(':').map(|pair| u8::from_str_radix(pair, 16).ok()).collect();
@@ -270,7 +270,7 @@ mod tests {
         let config = ServerIdConfig { kind: ServerIdType::En, ..ServerIdConfig::default() };
         let made = server_duid(&config, &folder, NOW_S).unwrap();
         assert_eq!(server_duid(&config, &folder, NOW_S).unwrap(), made, "it is made once");
-        // What cannot be read may be sound.
+        // The content of an unreadable file may be valid.
         fs::remove_file(folder.join(FILE)).unwrap();
         fs::create_dir(folder.join(FILE)).unwrap();
         let error = server_duid(&config, &folder, NOW_S).unwrap_err().to_string();

@@ -3,13 +3,14 @@
 //!
 //! With segmentation a batch has up to 64 trains of up to 64 messages that the kernel has joined.
 //!
-//! A UDP door has two sockets, and messages that go on with an exchange are read first: the kernel
-//! drops what begins one when there is more than can be served for longer than a burst ([`Room`]). A
-//! packet door has one for broadcasts and one for messages to our addresses, which is read first.
+//! A UDP listener has two sockets. The shard first reads the one with messages that continue an
+//! exchange: the kernel drops messages that begin one when more arrive than can be served for
+//! longer than a burst ([`Room`]). A packet listener has one socket for broadcasts and one for
+//! messages to our addresses, which is read first.
 //!
-//! Budget per batch of up to 128 messages: two `recvmmsg`, one `sendmmsg` per door that has replies,
-//! one `write` of the rows when the durability lets the shard write them itself, one clock read; no
-//! allocation. It polls only when there was nothing to receive.
+//! Budget per batch of up to 128 messages: two `recvmmsg`, one `sendmmsg` per listener that has
+//! replies, one `write` of the rows when the durability lets the shard write them itself, one clock
+//! read; no allocation. The shard polls only when there was nothing to receive.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,46 +31,48 @@ use crate::published::{Published, Seen};
 use crate::service::Service;
 use crate::transmit::{Addressing, Batches, Replies};
 
-/// Octets for one datagram: relay agents may send as much as UDP carries. Memory is used as far as it
-/// was ever filled; a multiple of 4 KiB would have all slots begin in the same lines of the cache.
+/// Bytes for one datagram: relay agents may send as much as UDP carries. Memory is used as far as
+/// it was ever filled; with a multiple of 4 KiB all slots would begin in the same lines of the
+/// cache.
 const SLOT_BYTES: usize = 65_536 + 64;
-/// How often expiry and deadlines are looked at.
+/// Interval between checks of expiry and deadlines.
 const HOUSEKEEPING_NS: u64 = 50 * NS_PER_MS;
-/// Slots that one housekeeping may reclaim: 20,000 a second and shard.
+/// Slots that one housekeeping may reclaim: 20,000 per second and shard.
 const SWEEP_BUDGET: u32 = 1_000;
-/// How long a stopping shard waits for replies whose rows are on their way.
+/// Time that a stopping shard waits for replies whose rows are not durable yet.
 const DRAIN_NS: u64 = 2_000 * NS_PER_MS;
 
-/// What a shard shares with the rest of the daemon.
+/// State that a shard shares with the rest of the daemon.
 pub(crate) struct Shared<P: Service> {
-    /// Set when the daemon is to end.
+    /// True when the daemon is to end.
     pub(crate) stop: AtomicBool,
-    /// Set while a command has the service disabled: messages are taken in and left unanswered.
+    /// True while a command has disabled the service: the shard reads messages and leaves them
+    /// unanswered.
     pub(crate) is_disabled: AtomicBool,
-    /// The configuration to serve.
+    /// Configuration snapshot to serve.
     pub(crate) snapshot: Published<P::Snapshot>,
-    /// The doors to serve at.
+    /// Listeners to serve.
     pub(crate) doors: Arc<Published<Doors>>,
-    /// The leases.
+    /// Lease table.
     pub(crate) table: Arc<LeaseTable<P>>,
 }
 
 /// A shard with all that its thread needs.
 pub(crate) struct Desk<P: Service, S> {
-    /// The shard's number.
+    /// Number of the shard.
     pub(crate) index: usize,
     pub(crate) shard: Shard<P, S>,
     pub(crate) waker: Arc<Waker>,
     pub(crate) frame_counters: Arc<FrameCounters>,
     pub(crate) addressing: Addressing,
     pub(crate) batches: Batches,
-    /// The operator says how much may wait at sockets.
+    /// True if the configuration sets the size of the sockets' queues.
     pub(crate) has_fixed_room: bool,
     pub(crate) stopwatch: Stopwatch,
     pub(crate) recorder: Recorder,
 }
 
-/// What was received, and when what is to be done.
+/// Receive buffers and times of a shard's loop.
 struct Course {
     datagrams: RecvBatch,
     packets: PacketRecvBatch,
@@ -78,7 +81,7 @@ struct Course {
     drain_until_ns: Option<u64>,
 }
 
-/// Serves until told to stop, then until the outbox is empty or [`DRAIN_NS`] have passed.
+/// Serves until the daemon is to end, then until the outbox is empty or [`DRAIN_NS`] have passed.
 pub(crate) fn serve<P: Service, S: LeaseStore<P>>(mut desk: Desk<P, S>, shared: &Shared<P>)
 where
     for<'d> Replies<'d>: Transmit<P>,
@@ -109,7 +112,7 @@ where
     }
 }
 
-/// Serves at `doors` until there are others; false when it is time to end.
+/// Serves at `doors` until they are replaced; returns false when it is time to end.
 fn serve_at<P: Service, S: LeaseStore<P>>(
     doors: &Seen<Doors>,
     desk: &mut Desk<P, S>,
@@ -156,7 +159,7 @@ where
             return false;
         }
         if received == 0 {
-            // A failed wait only means that the next look comes early.
+            // A failed wait only means that the next iteration comes early.
             let timeout_ns = course.housekeeping_due_ns.saturating_sub(course.now.mono_ns);
             netio::poll(&mut fds, Some(timeout_ns)).ok();
             desk.waker.drain();
@@ -167,7 +170,7 @@ where
     true
 }
 
-/// What waits in the lane that has room for bursts.
+/// Returns the state of the queue in the lane that has room for bursts.
 fn make_room(door: &Door) -> Room {
     if let Some(socket) = door.socket_of(door.burst_lane()) {
         socket.give_room(BURST_BYTES);
@@ -176,7 +179,7 @@ fn make_room(door: &Door) -> Room {
 }
 
 impl Course {
-    /// Takes in what waits at `door`; how many messages there were.
+    /// Receives and handles the messages that wait at `door`, and returns their number.
     fn receive<P: Service, S: LeaseStore<P>>(
         &mut self,
         (door, room): (&Door, &mut Room),
@@ -212,8 +215,8 @@ impl Course {
         received
     }
 
-    /// Takes in what waits at a packet socket of a door, and of that leaves what waited for longer
-    /// than `patience_ns`.
+    /// Receives and handles the messages that wait at a packet socket of a listener, except those
+    /// that waited for longer than `patience_ns`.
     fn receive_packets<P: Service, S: LeaseStore<P>>(
         &mut self,
         (socket, door): (&PacketSocket, &Door),
@@ -225,7 +228,7 @@ impl Course {
     where
         for<'d> Replies<'d>: Transmit<P>,
     {
-        // An error belongs to the interface (it went down, say): the next call goes on.
+        // An error concerns the interface (it went down, for instance); the next call continues.
         let messages = self.packets.receive(socket).unwrap_or(0);
         if messages > 0 {
             let now = self.begin_batch(patience_ns, shard, replies);
@@ -239,8 +242,8 @@ impl Course {
         Reading { messages, is_more: self.packets.is_full() }
     }
 
-    /// Takes in what waits at one of the UDP sockets of a door, and of that leaves what waited for
-    /// longer than `patience_ns`.
+    /// Receives and handles the messages that wait at a UDP socket of a listener, except those that
+    /// waited for longer than `patience_ns`.
     fn receive_udp<P: Service, S: LeaseStore<P>>(
         &mut self,
         (socket, door, lane): (&UdpSocket, &Door, Lane),
@@ -252,7 +255,7 @@ impl Course {
     where
         for<'d> Replies<'d>: Transmit<P>,
     {
-        // An error belongs to one datagram (an ICMP answer, say): the next call goes on.
+        // An error concerns one datagram (an ICMP error, for instance); the next call continues.
         let messages = self.datagrams.receive(socket).unwrap_or(0);
         if messages > 0 {
             let now = self.begin_batch(patience_ns, shard, replies);
@@ -265,8 +268,8 @@ impl Course {
         Reading { messages, is_more: self.datagrams.is_full() }
     }
 
-    /// Takes the time at which a batch was received; messages that came more than `patience_ns` before
-    /// will be left.
+    /// Reads the time at which a batch was received. The shard will drop messages that arrived more
+    /// than `patience_ns` earlier.
     fn begin_batch<P: Service, S: LeaseStore<P>>(
         &mut self,
         patience_ns: Option<u64>,

@@ -1,4 +1,4 @@
-//! From a decided reply to the transmit batch of a door.
+//! Transmission of replies through the batches of the listeners.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::sync::Arc;
@@ -20,57 +20,56 @@ use crate::narrate::Recorder;
 
 /// Replies per system call, and room for one batch's releases before a flush is forced.
 const BATCH_SLOTS: usize = 256;
-/// Octets of a slot: the largest UDP payload of a 1,500-octet frame fits.
+/// Bytes of a slot: the largest UDP payload of a 1,500-byte frame fits.
 const SLOT_BYTES: usize = 1_472;
-/// Octets of the slot for longer replies: all that UDP carries, which the kernel sends in fragments.
+/// Bytes of the slot for longer replies: all that UDP carries, which the kernel sends in fragments.
 const LONG_SLOT_BYTES: usize = 65_535;
 /// Flushes that may stall before the rest is given up; each waits at most [`STALL_WAIT_NS`].
 const STALLS_MAX: usize = 20;
 const STALL_WAIT_NS: u64 = 5 * base::time::NS_PER_MS;
-/// All stations of an Ethernet.
+/// Broadcast address of Ethernet.
 const EVERYONE: [u8; 6] = [0xff; 6];
 
-/// Where replies come from, and where they go when not to the standard place; the latter are for
-/// tests and labs.
+/// Source of replies, and destinations other than the standard ones, for tests and labs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Addressing {
-    /// Our own port.
+    /// The server's own port.
     pub(crate) server_port: u16,
-    /// Kea's `-P`: this port instead of 67 or 68.
+    /// Kea's `-P`: port of the destination instead of 67 or 68.
     pub(crate) client_port: Option<u16>,
-    /// Kea's `KEA_TEST_SEND_RESPONSES_TO_SOURCE`: back to where the datagram came from.
+    /// Kea's `KEA_TEST_SEND_RESPONSES_TO_SOURCE`: true to reply to the datagram's source.
     pub(crate) to_source: bool,
-    /// What is sent to relay agents goes by the routing table.
+    /// True if replies to relay agents go by the routing table.
     pub(crate) is_routed: bool,
 }
 
-/// Replies that wait for one door.
+/// Replies that wait for one listener.
 enum Batch {
     Udp(SendBatch),
     Packet(PacketSendBatch),
 }
 
-/// The transmit batches of a shard's doors; they stay when other doors open and close.
+/// Transmit batches of a shard's listeners; they stay when other listeners open and close.
 pub(crate) struct Batches {
-    /// In the order of the doors.
+    /// Batches with the listeners' numbers, in the order of the listeners.
     batches: Vec<(u16, Batch)>,
-    /// One slot for a reply that is longer than the others; made when there is such a reply.
+    /// One slot for a reply that is longer than the others; allocated for the first such reply.
     long: Option<Batch>,
     segmentation: bool,
 }
 
 impl Batches {
-    /// No batches yet. `segmentation` joins equal replies to one relay.
+    /// Creates an empty set. `segmentation` joins equal replies to one relay.
     pub(crate) const fn new(segmentation: bool) -> Self {
         Self { batches: Vec::new(), long: None, segmentation }
     }
 
-    /// Whether equal replies to one relay are joined.
+    /// Returns true if equal replies to one relay are joined.
     pub(crate) const fn segmentation(&self) -> bool {
         self.segmentation
     }
 
-    /// One batch for each of `doors`. Those of doors that are gone must have been flushed.
+    /// Keeps one batch for each of `doors`. Batches of closed listeners must have been flushed.
     pub(crate) fn follow(&mut self, doors: &[Arc<Door>]) {
         let mut old = std::mem::take(&mut self.batches);
         for door in doors {
@@ -125,9 +124,9 @@ impl Batch {
         }
     }
 
-    /// Hands everything to the kernel. What it does not take at once is tried again a bounded number
-    /// of times, then given up: a full send buffer means that the link is the bottleneck, and
-    /// clients send again. Returns how many replies were given up.
+    /// Passes all replies to the kernel. Replies that it does not accept at once are tried again a
+    /// bounded number of times, then given up: a full send buffer means that the link is the
+    /// bottleneck, and clients send again. Returns the number of replies given up.
     fn flush(&mut self, socket: &Socket) -> usize {
         let mut given_up = 0;
         for _ in 0..STALLS_MAX {
@@ -146,14 +145,14 @@ impl Batch {
     }
 }
 
-/// The way that a message came, as far as its reply goes back the same way.
+/// Parts of a message's ingress that choose the way of its reply.
 #[derive(Clone, Copy)]
 struct Way {
     door: u16,
     interface: u32,
-    /// Unspecified when the message was not for one of our addresses.
+    /// Address that the message was sent to; unspecified if it is not one of our addresses.
     local: IpAddr,
-    /// The reply goes to a link-local address.
+    /// True if the reply goes to a link-local address.
     is_on_link: bool,
 }
 
@@ -164,19 +163,19 @@ impl From<v4::Ingress> for Way {
     }
 }
 
-/// Replies of one batch, sorted by the door that they leave through.
+/// Replies of one batch, sorted by their listener.
 pub(crate) struct Replies<'d> {
     doors: &'d [Arc<Door>],
     batches: &'d mut Batches,
     addressing: Addressing,
     stopwatch: &'d mut Stopwatch,
-    /// Takes note of single messages, as far as anybody wants to know of them.
+    /// Recorder of notices about single messages, as far as a logger takes them.
     recorder: &'d mut Recorder,
     given_up: usize,
 }
 
 impl<'d> Replies<'d> {
-    /// Replies through `doors`, which `batches` follows.
+    /// Creates an empty set of replies through `doors`, which `batches` follows.
     pub(crate) const fn new(
         doors: &'d [Arc<Door>],
         batches: &'d mut Batches,
@@ -187,19 +186,20 @@ impl<'d> Replies<'d> {
         Self { doors, batches, addressing, stopwatch, recorder, given_up: 0 }
     }
 
-    /// Looks what anybody wants to know of the messages of the next batch.
+    /// Reads which notices about messages of the next batch loggers take.
     pub(crate) fn listen(&mut self) {
         self.recorder.follow(log::hearing());
     }
 
-    /// Takes the reading `now` of the clocks as the time at which the kernel has taken what was
-    /// flushed.
+    /// Uses the reading `now` of the clocks as the time at which the kernel accepted the flushed
+    /// replies.
     pub(crate) fn settle(&mut self, now: Now) {
         self.stopwatch.settle(now.mono_ns);
         self.recorder.set_time(now.wall_us);
     }
 
-    /// Hands everything to the kernel. Returns how many replies were given up since the last call.
+    /// Passes all replies to the kernel. Returns the number of replies given up since the last
+    /// call.
     pub(crate) fn flush(&mut self) -> usize {
         for (door, (_, batch)) in self.doors.iter().zip(&mut self.batches.batches) {
             self.given_up += batch.flush(&door.socket);
@@ -207,8 +207,8 @@ impl<'d> Replies<'d> {
         std::mem::take(&mut self.given_up)
     }
 
-    /// The door of `kind` for a reply to what came by `way`: the same if it is of that kind, else
-    /// one that reaches the same interface, best one with the same address.
+    /// Returns the listener of `kind` for a reply to a message that came by `way`: the same if it
+    /// is of that kind, else one that reaches the same interface, preferably with the same address.
     fn door(&self, kind: Kind, way: Way) -> Option<usize> {
         let own = self.doors.iter().position(|door| door.id == way.door);
         if own.is_some_and(|at| self.doors[at].place.kind == kind) {
@@ -296,13 +296,13 @@ impl<'d> Replies<'d> {
         Some(batch)
     }
 
-    /// Whether a packet socket reaches the interface of `ingress`; the one that the message came
-    /// through may have been closed.
+    /// Returns true if a packet socket reaches the interface of `ingress`; the one that received
+    /// the message may have been closed.
     fn has_packet_door(&self, ingress: v4::Ingress) -> bool {
         ingress.interface != 0 && self.door(Kind::Packet, Way::from(ingress)).is_some()
     }
 
-    /// Sends to a station of the link, in a frame made here or, where there is no packet socket, by
+    /// Sends to a station of the link, in a frame made here or, without a packet socket, by
     /// broadcast.
     fn on_link(
         &mut self,
@@ -349,7 +349,7 @@ impl Transmit<V4> for Replies<'_> {
                 let is_past_relay = matches!(destination, Destination::PastRelay(_));
                 let fits = octets.len() <= SLOT_BYTES && self.has_packet_door(ingress);
                 match ingress.mac {
-                    // As Kea does: no ARP, which not every link and client answers, and no route.
+                    // As in Kea: no ARP, which not every link and client answers, and no route.
                     Some(mac) if fits && !is_routed && !is_past_relay => {
                         self.through_packet(mac, to, ingress, octets)
                     }
@@ -388,7 +388,7 @@ impl Transmit<V6> for Replies<'_> {
         } else if let Some(port) = self.addressing.client_port {
             to.set_port(port);
         }
-        // What was multicast is answered from the address of the door.
+        // The reply to a multicast message comes from the address of the listener.
         let interface = if to.ip().is_unicast_link_local() { ingress.interface } else { 0 };
         let source = Source { address: ingress.local.into(), interface };
         let (door, local) = (ingress.door, ingress.local.into());
@@ -429,7 +429,7 @@ mod tests {
         let mut replies =
             Replies::new(&doors, &mut batches, addressing, &mut stopwatch, &mut recorder);
         let nowhere = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 68);
-        // It came through a packet socket of another number on the loopback interface.
+        // The message came through a packet socket of another number on the loopback interface.
         let ingress = v4::Ingress {
             interface: 1,
             mac: Some([2, 0, 0, 0, 0, 1]),

@@ -1,18 +1,18 @@
-//! What the server tells of itself. Programs that manage Kea go by its version, so the version here
-//! is a level of Kea's (`docs/design/025-kea-level.md`), and this server's own number stands behind it.
+//! Version of the server. Programs that manage Kea depend on its version, so the version here is a
+//! level of Kea's (`docs/design/025-kea-level.md`), followed by this server's own number.
 
 use dhcp_control::IpVersion;
 
 /// Version of this server.
 pub(crate) const OWN: &str = env!("CARGO_PKG_VERSION");
 
-/// Version of Kea that programs may take this server for: the one that runs beside it in tests.
+/// Version of Kea that programs may take this server for: the one that the tests run next to it.
 pub const KEA_LEVEL: &str = "3.0.3";
 
 /// Returns the level of Kea, this server's own version and its lease backends, in several lines.
 #[must_use]
 pub fn extended_version(family: IpVersion) -> String {
-    // Numbers of the columns of lease files, as Kea counts them.
+    // Version of the columns of lease files, as Kea counts it.
     let columns = match family {
         IpVersion::V4 => "3.0",
         IpVersion::V6 => "5.0",
@@ -24,7 +24,7 @@ pub fn extended_version(family: IpVersion) -> String {
     )
 }
 
-/// Returns how the server was built, in several lines.
+/// Returns a description of the server's build, in several lines.
 #[must_use]
 pub fn build_report() -> String {
     format!(

@@ -1,4 +1,4 @@
-//! Both directions at work, and how they are spoken to.
+//! Both directions of a running link, and their control.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use crate::ends::{self, Input, Output};
 use crate::report::{DirectionReport, Report, SCHEMA};
 use crate::{LinkError, Place};
 
-/// What a link is to be.
+/// Description of a link to be started.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The two interfaces.
     pub between: [Place; 2],
-    /// What happens forward, from the first to the second, and backward.
+    /// Settings forward, from the first to the second interface, and backward.
     pub settings: [Settings; 2],
-    /// What the numbers drawn come from: with the same seed the same packets of a sequence are lost.
-    /// Each direction draws its own. A `seed` of the settings goes before it.
+    /// Seed of the random numbers: with the same seed the same packets of a sequence are lost. Each
+    /// direction has its own numbers. A `seed` in the settings takes precedence.
     pub seed: u64,
-    /// Where to listen for commands.
+    /// Path of the control socket.
     pub socket: Option<PathBuf>,
-    /// How often to report.
+    /// Interval between reports.
     pub interval: Option<Duration>,
-    /// When to end by itself.
+    /// Time after which the link ends by itself.
     pub duration: Option<Duration>,
 }
 
@@ -42,12 +42,12 @@ pub enum Way {
     Forward,
     /// From the second interface to the first.
     Backward,
-    /// Both.
+    /// Both directions.
     Both,
 }
 
 impl Way {
-    /// Numbers of the directions that are meant.
+    /// Returns the numbers of the directions.
     const fn indexes(self) -> &'static [usize] {
         match self {
             Self::Forward => &[0],
@@ -57,22 +57,22 @@ impl Way {
     }
 }
 
-/// The other end of a direction's thread.
+/// Handle of a direction's thread.
 struct Handle {
     orders: Sender<Order>,
     waker: Arc<Waker>,
-    /// `None` when it was waited for.
+    /// Thread; `None` after it was joined.
     thread: Option<JoinHandle<Result<DirectionReport, NetError>>>,
 }
 
 impl Handle {
-    /// Tells the thread something. One that has ended is noticed by its end.
+    /// Sends an order to the thread. If the thread has ended, joining it reports that.
     fn order(&self, order: Order) {
         self.orders.send(order).ok();
         self.waker.wake();
     }
 
-    /// Ends the thread; what it has done, or why it had ended by itself.
+    /// Ends the thread; returns its report, or the error that had ended it.
     fn end(&mut self) -> Option<Result<DirectionReport, NetError>> {
         let thread = self.thread.take()?;
         self.order(Order::Stop);
@@ -86,12 +86,12 @@ impl Drop for Handle {
     }
 }
 
-/// A link that is up. It goes down with [`Bridge::stop`].
+/// A running link. [`Bridge::stop`] ends it.
 pub struct Bridge {
     directions: [Handle; 2],
     seed: u64,
     began: Instant,
-    /// Pulled by a direction that has ended by itself.
+    /// Woken by a direction that has ended by itself.
     ended: Arc<Waker>,
     warnings: Vec<String>,
 }
@@ -101,7 +101,7 @@ impl Bridge {
     ///
     /// # Errors
     ///
-    /// An interface is not there or cannot be used; the right to it is missing.
+    /// An interface is missing or unusable, or the privilege is missing.
     pub fn start(request: &Request) -> Result<Self, LinkError> {
         let [first, second] = &request.between;
         if first == second {
@@ -141,26 +141,27 @@ impl Bridge {
         Ok(Self { directions, seed: request.seed, began: Instant::now(), ended, warnings })
     }
 
-    /// What is allowed and hardly meant.
+    /// Returns warnings about settings that are permitted but hardly intended.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Readable when a direction has ended by itself: [`Bridge::stop`] says why.
+    /// Returns the object that is readable when a direction has ended by itself; [`Bridge::stop`]
+    /// returns the reason.
     #[must_use]
     pub fn ended(&self) -> &Waker {
         &self.ended
     }
 
-    /// Other settings from the next batch on. What is under way keeps its time.
+    /// Replaces the settings from the next batch on. Packets under way keep their time.
     pub fn change(&self, way: Way, settings: &Settings) {
         for &index in way.indexes() {
             self.directions[index].order(Order::Change(Box::new(settings.clone())));
         }
     }
 
-    /// What was done so far; `None` when a direction has ended by itself.
+    /// Returns the report so far; `None` if a direction has ended by itself.
     #[must_use]
     pub fn report(&self) -> Option<Report> {
         let shown: Option<Vec<DirectionReport>> = self
@@ -180,11 +181,11 @@ impl Bridge {
         Report { schema: SCHEMA.to_owned(), seed: self.seed, elapsed_s, directions }
     }
 
-    /// Ends both directions; what was done in all. Packets under way are gone.
+    /// Ends both directions and returns the final report. Packets under way are lost.
     ///
     /// # Errors
     ///
-    /// Why a direction had ended by itself.
+    /// The error that had ended a direction.
     pub fn stop(mut self) -> Result<Report, LinkError> {
         let ended: Vec<_> = self.directions.iter_mut().filter_map(Handle::end).collect();
         let directions = ended.into_iter().collect::<Result<_, _>>()?;

@@ -1,9 +1,9 @@
-//! Commands to a link that is up, over a unix socket: one line of JSON each way, then the connection
-//! closes. `{"command":"show"}` and `{"command":"change","direction":"forward","words":"delay 10ms"}`
-//! are answered with `{"result":"done","report":…}` or `{"result":"refused","problems":…}`.
+//! Commands to a running link, over a Unix socket: one line of JSON each way, then the connection
+//! closes. `{"command":"show"}` and `{"command":"change","direction":"forward","words":"delay
+//! 10ms"}` are answered with `{"result":"done","report":…}` or `{"result":"refused","problems":…}`.
 //!
-//! The socket is for whoever started the link. A client that dawdles holds up other clients and
-//! reports for a second, packets never.
+//! Only the user who started the link may use the socket. A slow client delays other clients and
+//! reports for at most a second, and never packets.
 
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
@@ -18,11 +18,11 @@ use serde::{Deserialize, Serialize};
 use crate::bridge::{Bridge, Way};
 use crate::{LinkError, Report, parse_words};
 
-/// Only the owner may command.
+/// Mode of the socket: only the owner may send commands.
 const MODE: u32 = 0o600;
-/// How long a client may be silent.
+/// Longest time that a client may be silent.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Longer commands are none.
+/// Longest command, in bytes.
 const COMMAND_BYTES_MAX: u64 = 64 << 10;
 
 /// A command.
@@ -40,7 +40,7 @@ enum Answer {
     Refused { problems: String },
 }
 
-/// Where commands come in. The socket's file is removed with the value.
+/// The control socket. Its file is removed when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Listener {
     listener: UnixListener,
@@ -48,7 +48,7 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Listens at `path`; what a link that is gone has left there is replaced.
+    /// Listens at `path`, and replaces a socket that an ended link has left there.
     pub(crate) fn open(path: &Path) -> Result<Self, LinkError> {
         remove_stale(path)?;
         let shown = path.display();
@@ -61,9 +61,9 @@ impl Listener {
         Ok(listener)
     }
 
-    /// Takes one client's command and answers it.
+    /// Reads one client's command and answers it.
     pub(crate) fn answer(&self, bridge: &Bridge) {
-        // What goes wrong between here and a client is the client's to see.
+        // The client sees errors of the connection itself.
         if let Ok((stream, _)) = self.listener.accept() {
             converse(&stream, bridge).ok();
         }
@@ -82,7 +82,7 @@ impl Drop for Listener {
     }
 }
 
-/// Removes a socket that nobody listens at, and nothing else.
+/// Removes a socket that has no listener, and nothing else.
 fn remove_stale(path: &Path) -> Result<(), LinkError> {
     let shown = path.display();
     match fs::symlink_metadata(path) {
@@ -121,7 +121,8 @@ fn act(question: Question, bridge: &Bridge) -> Answer {
             Err(error) => return Answer::Refused { problems: error.to_string() },
         }
     }
-    // Orders are carried out one after the other, so the change holds when the report is there.
+    // Orders are carried out one after the other, so the change is in force when the report
+    // arrives.
     match bridge.report() {
         Some(report) => Answer::Done { report },
         None => Answer::Refused { problems: "the link is ending".to_owned() },
@@ -134,23 +135,23 @@ fn put(mut stream: &UnixStream, value: &impl Serialize) -> io::Result<()> {
     stream.write_all(text.as_bytes())
 }
 
-/// Asks the link that listens at `socket` for a report.
+/// Requests a report from the link that listens at `socket`.
 ///
 /// # Errors
 ///
-/// Nobody listens there, or what answers is no link.
+/// No process listens there, or the answer is not that of a link.
 pub fn show(socket: &Path) -> Result<Report, LinkError> {
     ask(socket, &Question::Show)
 }
 
-/// Changes the link that listens at `socket`: `words` hold from now on, all that is not named in them
-/// as if it had never been. What is done now is in the report.
+/// Changes the link that listens at `socket`: `words` apply from now on, and settings that they do
+/// not name have their defaults. The report contains the present settings.
 ///
 /// # Errors
 ///
-/// As [`show`]; the words are wrong.
+/// The errors of [`show`]; the words are wrong.
 pub fn change(socket: &Path, way: Way, words: &str) -> Result<Report, LinkError> {
-    // Wrong words are wrong whether somebody listens or not.
+    // Wrong words are reported even if no link listens.
     parse_words(words)?;
     ask(socket, &Question::Change { direction: way, words: words.to_owned() })
 }
@@ -196,7 +197,7 @@ mod tests {
         let name = format!("godwit-netem-socket-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         drop(UnixListener::bind(&path).unwrap());
-        // A program that another test is about to start holds a copy of it until it starts.
+        // A process that another test is about to start holds a copy of the socket until it starts.
         while UnixStream::connect(&path).is_ok() {
             std::thread::yield_now();
         }

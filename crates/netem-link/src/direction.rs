@@ -1,14 +1,15 @@
 //! One direction: a thread that moves packets from an interface through the core to the other one.
 //!
 //! Budget: three system calls (`ppoll`, `recvmmsg`, `sendmmsg`) and two readings of the clock per
-//! batch of up to 64 frames; per packet two copies of its octets, a place in a heap, and a sum where
-//! the sender's kernel left one out. Nothing is allocated once the link has held as many packets as it
-//! ever does, no lock is taken: orders come by a channel that is looked at after a wake-up only.
+//! batch of up to 64 frames; per packet two copies of its bytes, an entry of a heap, and a checksum
+//! if the sender's kernel left it out. Nothing is allocated once the link has held its largest
+//! number of packets, and no lock is taken: orders come through a channel that is read after a
+//! wake-up only.
 //!
-//! Timing: a packet never leaves before its time. It leaves late by the wake-up of a `ppoll` without
-//! timer slack and the batch that is under way: some tens of microseconds on an idle machine, well
-//! below a millisecond as long as a processor is free. The thread does not spin. How late packets
-//! were is measured and reported ([`crate::report::Lateness`]).
+//! Timing: a packet never leaves before its time. It leaves late by the wake-up of a `ppoll`
+//! without timer slack and the batch that is under way: tens of microseconds on an idle machine,
+//! well below a millisecond as long as a processor is free. The thread does not spin. The lateness
+//! of packets is measured and reported ([`crate::report::Lateness`]).
 
 use std::io;
 use std::sync::Arc;
@@ -25,22 +26,22 @@ use crate::offload;
 use crate::outlet::Outlet;
 use crate::report::{DirectionReport, Lateness, Machine};
 
-/// How often an interface that takes no frames is tried again.
+/// Interval between tries to send through an interface that accepts no frames.
 const STUCK_RETRY_NS: u64 = 200_000;
-/// Longer latenesses count as this; the greatest is kept as it is.
+/// Largest recorded lateness; longer ones count as this, except that the greatest is kept exactly.
 const LATENESS_MAX_NS: u64 = 1_000_000_000;
-/// `ENETDOWN`.
+/// Error number `ENETDOWN`.
 const DOWN: i32 = 100;
-/// How often an interface that is down is looked at: the kernel does not say when it is removed.
+/// Interval between checks of an interface that is down: the kernel does not report its removal.
 const DOWN_LOOK_NS: u64 = 100_000_000;
 
-/// What the thread is told.
+/// Order to the thread.
 pub(crate) enum Order {
-    /// Other settings from now on.
+    /// Settings from now on.
     Change(Box<Settings>),
-    /// Say what was done so far.
+    /// Request for a report, with the channel for it.
     Show(SyncSender<DirectionReport>),
-    /// End.
+    /// Request to end.
     Stop,
 }
 
@@ -64,11 +65,11 @@ pub(crate) struct Direction {
     received_bytes: u64,
     machine: Machine,
     lateness: Histogram,
-    /// The interface that packets come in by went down and nothing has come since.
+    /// True if the input interface went down and no packet has come since.
     is_down: bool,
 }
 
-/// What a wait ended with.
+/// Reasons for which a wait ended.
 #[derive(Clone, Copy, Debug)]
 struct Woken {
     by_input: bool,
@@ -97,13 +98,14 @@ impl Direction {
         }
     }
 
-    /// Moves packets until it is told to stop; what was done in all.
+    /// Moves packets until it is to stop; returns the final report.
     ///
     /// # Errors
     ///
-    /// The interface that packets come in by is gone, or its socket failed.
+    /// The input interface is gone, or its socket failed.
     pub(crate) fn run(mut self) -> Result<DirectionReport, NetError> {
-        // Without it a wake-up is 50 us late on purpose. Where it cannot be set, the report tells.
+        // With timer slack the kernel wakes the thread 50 us late on purpose. If the slack cannot
+        // be set, the report shows it.
         thread::set_timer_slack_ns(1).ok();
         thread::set_name(&format!("netem-{}", self.names.name)).ok();
         let mut woken = Woken { by_input: true, by_order: true };
@@ -114,14 +116,14 @@ impl Direction {
         Ok(self.report())
     }
 
-    /// Does what there is to do; false when it was told to stop.
+    /// Handles due packets, orders and input; returns false if the thread is to stop.
     fn turn(&mut self, woken: Woken) -> Result<bool, NetError> {
         let now_ns = Clock::mono_ns();
         self.note_lateness(now_ns);
         if woken.by_order && self.obey(now_ns) {
             return Ok(false);
         }
-        // What is due leaves before what comes, so that it takes nobody's room.
+        // Due packets leave before new ones come, so that they take no room from them.
         self.link.handle_timeout(now_ns);
         self.output.pass(&mut self.link, now_ns);
         if woken.by_input {
@@ -135,7 +137,7 @@ impl Direction {
         Ok(true)
     }
 
-    /// Packets that wait now should have left when they were due.
+    /// Records the lateness of packets that wait now and should have left at their due time.
     fn note_lateness(&mut self, now_ns: u64) {
         if !self.output.is_stuck()
             && let Some(due_ns) = self.link.poll_timeout()
@@ -145,13 +147,13 @@ impl Direction {
         }
     }
 
-    /// Does what it was told; true when that is to stop.
+    /// Carries out the orders; returns true if one of them is to stop.
     fn obey(&mut self, now_ns: u64) -> bool {
         self.waker.drain();
         loop {
             match self.orders.try_recv() {
                 Ok(Order::Change(settings)) => self.link.change(now_ns, *settings),
-                // Whoever asked may have gone away.
+                // The receiver of the report may be gone.
                 Ok(Order::Show(answer)) => drop(answer.try_send(self.report())),
                 Err(TryRecvError::Empty) => return false,
                 Ok(Order::Stop) | Err(TryRecvError::Disconnected) => return true,
@@ -159,7 +161,7 @@ impl Direction {
         }
     }
 
-    /// Takes a batch of frames into the link.
+    /// Receives a batch of frames into the link.
     fn take(&mut self, now_ns: u64) -> Result<(), NetError> {
         let count = match self.input.receive() {
             Ok(count) => count,
@@ -179,7 +181,8 @@ impl Direction {
             let unpacked = offload::unpack(&frame, &mut self.scratch, |packet| {
                 *received_bytes += packet.len() as u64;
                 link.handle_datagram(now_ns, ecn::of(packet, framing), packet);
-                // One by one, as on a wire: what passes at once never fills the link.
+                // Packets enter one by one, as on a wire: packets that leave at once never fill the
+                // link.
                 output.pass(link, now_ns);
             });
             match (unpacked, frame.train, frame.checksum) {
@@ -192,7 +195,7 @@ impl Direction {
         Ok(())
     }
 
-    /// Waits for a frame, an order, or the time at which the next packet is due.
+    /// Waits for a frame, an order, or the due time of the next packet.
     fn wait(&self) -> Result<Woken, NetError> {
         let timeout_ns = if self.output.is_stuck() {
             Some(STUCK_RETRY_NS)
@@ -207,7 +210,7 @@ impl Direction {
         Ok(Woken { by_input: fds[0].is_readable(), by_order: fds[1].is_readable() })
     }
 
-    /// What was done so far.
+    /// Returns the report so far.
     fn report(&mut self) -> DirectionReport {
         self.machine.missed += self.input.take_drops();
         let us = |quantile: f64| self.lateness.quantile(quantile).unwrap_or(0) / 1_000;

@@ -1,13 +1,14 @@
-//! The two bits of the ECN field (RFC 3168 §5) of the IP header in a frame, or of a packet without one.
+//! The two bits of the ECN field (RFC 3168 §5) in the IP header of a frame, or of a packet without
+//! a frame.
 
-/// Congestion experienced.
+/// ECN field "congestion experienced".
 pub(crate) const MARKED: u8 = 3;
 
-/// Destination and source of a frame.
+/// Length of destination and source of a frame, in bytes.
 const ADDRESSES_BYTES: usize = 12;
 const TAG_BYTES: usize = 4;
 
-/// What the octets of a packet begin with.
+/// First header of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// An Ethernet header.
@@ -17,7 +18,7 @@ pub(crate) enum Framing {
 }
 
 impl Framing {
-    /// EtherType of the network header, and where that begins.
+    /// Returns EtherType and offset of the network header.
     fn network(self, packet: &[u8]) -> Option<(u16, usize)> {
         match self {
             Self::Ethernet => network(packet),
@@ -30,7 +31,7 @@ impl Framing {
     }
 }
 
-/// EtherType of what is behind Ethernet header and VLAN tags, and where that begins.
+/// Returns EtherType and offset of the header after Ethernet header and VLAN tags.
 pub(crate) fn network(frame: &[u8]) -> Option<(u16, usize)> {
     let mut at = ADDRESSES_BYTES;
     loop {
@@ -44,7 +45,7 @@ pub(crate) fn network(frame: &[u8]) -> Option<(u16, usize)> {
     }
 }
 
-/// The field as it is; 0 when the frame carries no IP.
+/// Returns the present value of the field; 0 if the frame carries no IP.
 pub(crate) fn of(frame: &[u8], framing: Framing) -> u8 {
     let second = |at: usize| frame.get(at + 1).copied();
     match framing.network(frame) {
@@ -54,7 +55,7 @@ pub(crate) fn of(frame: &[u8], framing: Framing) -> u8 {
     }
 }
 
-/// Sets the field to [`MARKED`] and the checksum of the IPv4 header to fit (RFC 1624 §3).
+/// Sets the field to [`MARKED`] and adapts the checksum of the IPv4 header (RFC 1624 §3).
 pub(crate) fn mark(frame: &mut [u8], framing: Framing) {
     match framing.network(frame) {
         Some((packet_wire::ethernet::TYPE_IPV4, at)) => {
@@ -83,7 +84,7 @@ mod tests {
     use super::*;
     use packet_wire::checksum::checksum;
 
-    /// A frame with an IPv4 header of type of service `tos`, behind `tags`.
+    /// Returns a frame with an IPv4 header of type of service `tos`, after `tags`.
     fn v4(tags: &[u8], tos: u8) -> Vec<u8> {
         let mut frame = [&[0; 12], tags, &[8, 0]].concat();
         let at = frame.len();

@@ -1,5 +1,5 @@
-//! Where packets enter and leave a link: an Ethernet interface, whose frames pass through sockets, or a TUN
-//! device, whose packets are read and written.
+//! Ends of a link: an Ethernet interface, whose frames pass through sockets, or a TUN device, whose
+//! packets are read and written.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -22,11 +22,11 @@ pub(crate) fn open(place: &Place) -> Result<(Input, Output), LinkError> {
     })
 }
 
-/// What comes in.
+/// Input of packets.
 pub(crate) enum Input {
-    /// From an Ethernet interface.
+    /// Input from an Ethernet interface.
     Frames(FrameReceiver),
-    /// From a TUN device.
+    /// Input from a TUN device.
     Packets(TunReceiver),
 }
 
@@ -38,7 +38,7 @@ impl Input {
         }
     }
 
-    /// What came; a packet of a TUN device is whole.
+    /// Returns frame `index` of the last batch; a packet of a TUN device is complete.
     pub(crate) fn frame(&self, index: usize) -> Option<Frame<'_>> {
         match self {
             Self::Frames(receiver) => receiver.frame(index),
@@ -62,7 +62,8 @@ impl Input {
         }
     }
 
-    /// What the kernel dropped since the last call. A TUN device counts its drops itself (`ip -s link`).
+    /// Returns the number of frames that the kernel dropped since the last call. A TUN device
+    /// counts its drops itself (`ip -s link`).
     pub(crate) fn take_drops(&self) -> u64 {
         match self {
             Self::Frames(receiver) => receiver.take_drops().unwrap_or(0),
@@ -70,7 +71,7 @@ impl Input {
         }
     }
 
-    /// Whether nothing will come any more. A TUN device that is gone fails to be read.
+    /// Returns true if no packet will come any more. Reading fails if a TUN device is gone.
     pub(crate) fn is_interface_gone(&self) -> bool {
         match self {
             Self::Frames(receiver) => receiver.is_interface_gone(),
@@ -78,7 +79,7 @@ impl Input {
         }
     }
 
-    /// What its octets begin with.
+    /// Returns the first header of the packets.
     pub(crate) const fn framing(&self) -> Framing {
         match self {
             Self::Frames(_) => Framing::Ethernet,
@@ -96,11 +97,11 @@ impl AsFd for Input {
     }
 }
 
-/// Where it goes out.
+/// Output of packets.
 pub(crate) enum Output {
-    /// Through an Ethernet interface.
+    /// Output through an Ethernet interface.
     Frames(FrameSender),
-    /// To the machine that has the TUN device.
+    /// Output to the machine that has the TUN device.
     Packets(TunSender),
 }
 
@@ -140,7 +141,8 @@ impl Output {
         }
     }
 
-    /// The greatest IP packet that it takes, in octets; a TUN device takes what fits into its buffer.
+    /// Returns the largest IP packet that it accepts, in bytes; `None` for a TUN device, which
+    /// accepts packets up to the size of its buffer.
     pub(crate) const fn mtu_bytes(&self) -> Option<usize> {
         match self {
             Self::Frames(sender) => Some(sender.mtu_bytes()),
@@ -148,7 +150,7 @@ impl Output {
         }
     }
 
-    /// What its octets begin with.
+    /// Returns the first header of the packets.
     pub(crate) const fn framing(&self) -> Framing {
         match self {
             Self::Frames(_) => Framing::Ethernet,

@@ -1,21 +1,21 @@
-//! What stops a link, by blame.
+//! Errors of a link, by cause.
 
 use std::fmt;
 use std::io;
 
 use netio::NetError;
 
-/// Why there is no link, or no longer one.
+/// Reason why there is no link, or no longer one.
 #[derive(Debug)]
 pub enum LinkError {
-    /// The operator asked for something that cannot be: all problems, a line each.
+    /// The request is invalid: all problems, one per line.
     Usage(String),
-    /// Something that the machine refused.
+    /// The machine refused an operation.
     Environment(String),
 }
 
 impl LinkError {
-    /// The exit code of a command that ends with it.
+    /// Returns the exit code of a command that ends with this error.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
@@ -24,7 +24,7 @@ impl LinkError {
         }
     }
 
-    /// Adapts `io::Error`s: `.map_err(LinkError::cannot("listen at", "/run/x"))`.
+    /// Converts an `io::Error`: `.map_err(LinkError::cannot("listen at", "/run/x"))`.
     pub(crate) fn cannot(tried: &str, on: impl fmt::Display) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::Environment(format!("cannot {tried} {on}: {cause}"))
     }

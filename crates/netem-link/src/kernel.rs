@@ -1,21 +1,21 @@
-//! The same link by the kernel: `tc` puts `sch_netem`, and `sch_tbf` behind it, where packets leave the
-//! interfaces. How the interfaces are connected is then the machine's (a route, a bridge), not ours.
+//! An emulated link by the kernel: `tc` puts `sch_netem`, followed by `sch_tbf`, where packets
+//! leave the interfaces. The machine, not Godwit, connects the interfaces (a route, a bridge).
 
 use testbed::{CommandLine, TestbedError, command};
 
 use crate::{LinkError, Place, parse_words};
 
-/// Names of what is set up, to find it again.
+/// Handles of the queueing disciplines, to find them again.
 const ROOT: &str = "1:";
 const BEHIND: &str = "10:";
 
-/// Words as `tc` takes them, in its two parts.
+/// Words for `tc`, in two parts.
 struct Parts {
     netem: Vec<String>,
     bucket: Vec<String>,
 }
 
-/// Checks words by the core, which knows them all, and gives them as they are.
+/// Checks words by the core, which knows them all, and returns them unchanged.
 fn parts(words: &str, seed: Option<u64>) -> Result<Parts, LinkError> {
     let settings = parse_words(words)?;
     let mut netem: Vec<String> = words.split_ascii_whitespace().map(str::to_owned).collect();
@@ -30,7 +30,7 @@ fn parts(words: &str, seed: Option<u64>) -> Result<Parts, LinkError> {
     Ok(Parts { netem, bucket })
 }
 
-/// `tc` in the place's namespace, and the device.
+/// Returns a `tc` command in the place's namespace.
 fn tc(place: &Place) -> CommandLine {
     let tc = CommandLine::new("tc");
     match &place.namespace {
@@ -39,7 +39,7 @@ fn tc(place: &Place) -> CommandLine {
     }
 }
 
-/// The command lines that set the end at `place` up.
+/// Returns the command lines that set up the end at `place`.
 fn lines(place: &Place, parts: &Parts) -> Vec<CommandLine> {
     let add = || tc(place).args(["qdisc", "add", "dev", &place.interface]);
     let words = |line: CommandLine, words: &[String]| line.args(words.iter().map(String::as_str));
@@ -51,12 +51,13 @@ fn lines(place: &Place, parts: &Parts) -> Vec<CommandLine> {
     lines
 }
 
-/// Sets both ends up; forward is what leaves the second interface. The command lines that did it.
+/// Sets up both ends, and returns the command lines. Forward applies to packets that leave the
+/// second interface.
 ///
 /// # Errors
 ///
-/// The words are wrong; `tc` or the kernel's netem is missing; an interface has something there
-/// already. Nothing is left set up then.
+/// The words are wrong; `tc` or the kernel's netem is missing; an interface has a queueing
+/// discipline already. On an error nothing is left set up.
 pub fn set_up(
     between: &[Place; 2],
     words: [&str; 2],
@@ -83,7 +84,8 @@ pub fn set_up(
     Ok(done)
 }
 
-/// Removes what [`set_up`] did, and nothing else; the interfaces on which there was something.
+/// Removes the queueing disciplines of [`set_up`], and nothing else; returns the interfaces that
+/// had them.
 ///
 /// # Errors
 ///
@@ -107,13 +109,13 @@ fn delete(place: &Place) -> CommandLine {
     tc(place).args(["qdisc", "del", "dev", &place.interface, "root"])
 }
 
-/// Whether what `tc qdisc show` printed has our netem at the root.
+/// Returns true if the output of `tc qdisc show` has our netem at the root.
 fn is_ours(shown: &str) -> bool {
     let first: Vec<&str> = shown.lines().next().unwrap_or("").split_whitespace().collect();
     first.starts_with(&["qdisc", "netem", ROOT, "root"])
 }
 
-/// Interfaces that are there, and a `tc`.
+/// Checks that the interfaces and `tc` exist.
 fn check(between: &[Place; 2]) -> Result<(), LinkError> {
     for place in between {
         if place.namespace.as_ref().is_some_and(|name| name.contains('/')) {
@@ -127,7 +129,7 @@ fn check(between: &[Place; 2]) -> Result<(), LinkError> {
         .map_err(|error| LinkError::Environment(error.to_string()))
 }
 
-/// Says what to do about what `tc` complains of.
+/// Adds advice to the errors of `tc`.
 fn explain(error: &TestbedError) -> LinkError {
     let text = error.to_string();
     let is_unknown = ["qdisc kind is unknown", "No such file or directory"]

@@ -1,16 +1,16 @@
-//! An emulated link between two Ethernet interfaces, or two TUN devices: what comes in by one goes out by the other,
-//! through a link of the core [`netem`] in each direction, in real time.
+//! An emulated link between two Ethernet interfaces, or two TUN devices: packets received by one
+//! leave by the other, through a link of the core [`netem`] in each direction, in real time.
 //!
-//! - [`Place`] names an interface, perhaps in a network namespace; [`Request`] says what to do.
-//! - [`Bridge`] does it: a thread for each direction, changed and read while it runs.
-//! - [`serve`] keeps one up for a command: signals, reports, a control socket; [`control`] is the
-//!   other end of that.
-//! - [`kernel`] has the kernel's own `sch_netem` do the same work instead, where there is one.
+//! - [`Place`] names an interface, perhaps in a network namespace; [`Request`] describes the link.
+//! - [`Bridge`] runs it: a thread for each direction, which can be changed and read while it runs.
+//! - [`serve`] runs a link for a command: signals, reports, a control socket; [`control`] is the
+//!   client of that socket.
+//! - [`kernel`] sets up the kernel's own `sch_netem` instead, if the kernel has it.
 //!
-//! What happens to packets is the core's: its words and their meaning are in
-//! docs/design/013-emulated-links.md. What is here is the way to it and from it: frames of interfaces
-//! (`netio`), trains of segments cut and checksums filled in, marks written, the clock. To have read:
-//! packet(7), tc-netem(8), tc-tbf(8), RFC 1071, 1624, 3168.
+//! The core decides the effects on packets: its words and their meaning are in
+//! docs/design/013-emulated-links.md. This crate connects the core to the machine: frames of
+//! interfaces (`netio`), cutting of trains, checksums, marks, the clock. References: packet(7),
+//! tc-netem(8), tc-tbf(8), RFC 1071, 1624, 3168.
 
 mod bridge;
 pub mod control;

@@ -1,11 +1,11 @@
-//! What kernels leave to devices, done here: a train of segments is cut into the packets that it
-//! stands for, a checksum is filled in. A link that took trains whole would lose, delay and count
-//! forty packets as one.
+//! Work that kernels leave to devices: cutting a train of segments into the packets that it stands
+//! for, and filling in a checksum. A link that handled trains as one packet would lose, delay and
+//! count forty packets as one.
 //!
-//! The pieces are those that the kernel's own segmentation makes: headers repeated, sequence numbers,
-//! lengths and IPv4's identification counted on, FIN and PSH on the last and CWR on the first segment
-//! only (RFC 9293 §3.1, RFC 3168 §6.1.2, RFC 791, 768). Budget: one copy and one sum per packet that
-//! needs it, nothing allocated.
+//! The pieces are those that the kernel's own segmentation makes: headers repeated, sequence
+//! numbers, lengths and IPv4's identification continued, FIN and PSH on the last and CWR on the
+//! first segment only (RFC 9293 §3.1, RFC 3168 §6.1.2, RFC 791, 768). Budget: one copy and one
+//! checksum per packet that needs it, nothing allocated.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -21,16 +21,16 @@ const TCP_HEADER_LEN: usize = 20;
 const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
-/// SCTP (RFC 9260), whose checksum is another one.
+/// Protocol number of SCTP (RFC 9260), which has another kind of checksum.
 const SCTP: u8 = 132;
 const SCTP_CHECKSUM_AT: usize = 8;
 
-/// The frame says something of itself that cannot be.
+/// Error: the frame's description of itself is impossible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unfit;
 
-/// Gives the packets that a frame stands for to `each`, whole, in order. `scratch` has room for the
-/// longest frame.
+/// Passes the packets that a frame stands for to `each`, complete, in order. `scratch` has room for
+/// the longest frame.
 pub(crate) fn unpack(
     frame: &Frame<'_>,
     scratch: &mut [u8],
@@ -53,7 +53,7 @@ pub(crate) fn unpack(
     Ok(())
 }
 
-/// Fills the checksum in.
+/// Fills in the checksum.
 fn fill(frame: &mut [u8], pending: PendingChecksum) -> Result<(), Unfit> {
     if pending.offset == SCTP_CHECKSUM_AT && transport(frame) == Some(SCTP) {
         let segment = frame.get_mut(pending.start..).ok_or(Unfit)?;
@@ -69,12 +69,13 @@ fn fill(frame: &mut [u8], pending: PendingChecksum) -> Result<(), Unfit> {
     Ok(())
 }
 
-/// A sum as it is sent: 0 would say that there is none (RFC 768), and the other zero sums up the same.
+/// Returns a checksum as it is sent: 0 would mean that there is none (RFC 768), and the other zero
+/// has the same sum.
 const fn settled(sum: u16) -> u16 {
     if sum == 0 { 0xffff } else { sum }
 }
 
-/// What the IP header says comes behind it.
+/// Returns the protocol after the IP header.
 fn transport(frame: &[u8]) -> Option<u8> {
     match ecn::network(frame)? {
         (TYPE_IPV4, at) => frame.get(at + 9).copied(),
@@ -83,7 +84,7 @@ fn transport(frame: &[u8]) -> Option<u8> {
     }
 }
 
-/// CRC-32C (RFC 9260 Appendix A).
+/// Returns the CRC-32C (RFC 9260 Appendix A).
 fn crc32c(octets: &[u8]) -> u32 {
     const REFLECTED: u32 = 0x82f6_3b78;
     let step = |crc: u32, octet: &u8| {
@@ -92,7 +93,7 @@ fn crc32c(octets: &[u8]) -> u32 {
     !octets.iter().fold(u32::MAX, step)
 }
 
-/// Where the headers of a train are.
+/// Offsets of the headers of a train.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     train: Train,
@@ -145,7 +146,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Lengths and, for IPv4, identification and checksum.
+    /// Writes lengths and, for IPv4, identification and checksum.
     fn write_network(&self, packet: &mut [u8], index: usize) -> Result<(), Unfit> {
         let len = packet.len() - self.network_at;
         let header = &mut packet[self.network_at..self.transport_at];
@@ -163,7 +164,7 @@ impl Layout {
         Ok(())
     }
 
-    /// What differs from segment to segment, and the checksum.
+    /// Writes the fields that differ from segment to segment, and the checksum.
     fn write_transport(&self, packet: &mut [u8], index: usize, is_last: bool) {
         let (front, segment) = packet.split_at_mut(self.transport_at);
         let network = &front[self.network_at..];
@@ -205,7 +206,7 @@ fn put(header: &mut [u8], at: usize, value: usize) {
     header[at..at + 2].copy_from_slice(&(value as u16).to_be_bytes());
 }
 
-/// `N` octets of an IP header whose length was checked.
+/// Returns `N` bytes of an IP header whose length was checked.
 fn array<const N: usize>(header: &[u8], at: usize) -> [u8; N] {
     *header[at..].first_chunk().expect("an IP header has its addresses")
 }

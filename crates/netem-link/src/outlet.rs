@@ -1,4 +1,4 @@
-//! Where packets leave a link: out of the core, into a batch, through an interface.
+//! Output of a link: packets leave the core, enter a batch, and leave through an interface.
 //!
 //! Budget: one copy per packet, one `sendmmsg` per batch of up to 64; nothing allocated.
 
@@ -6,15 +6,15 @@ use crate::ecn;
 use crate::ends::Output;
 use netem::Link;
 
-/// How long frames wait for an interface that takes none before they are given up. Packets would only
-/// be later, and more of them.
+/// Longest time that frames wait for an interface that accepts none; then they are dropped. Longer
+/// waits would only make packets later and more numerous.
 const STUCK_MAX_NS: u64 = 20_000_000;
 
-/// The batch on its way to the interface.
+/// The batch of frames to the interface.
 pub(crate) struct Outlet {
     sender: Output,
     refused: u64,
-    /// Since when the interface takes nothing.
+    /// Time since which the interface accepts no frames.
     stuck_since_ns: Option<u64>,
 }
 
@@ -23,25 +23,25 @@ impl Outlet {
         Self { sender, refused: 0, stuck_since_ns: None }
     }
 
-    /// Packets that were not taken.
+    /// Returns the number of packets that the interface did not accept.
     pub(crate) const fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Whether the interface takes nothing at the moment: [`Outlet::flush`] tries again.
+    /// Returns true if the interface accepts no frames at present: [`Outlet::flush`] tries again.
     pub(crate) const fn is_stuck(&self) -> bool {
         self.stuck_since_ns.is_some()
     }
 
-    /// Takes what leaves the link now; whole batches are sent, the last packets wait for
-    /// [`Outlet::flush`]. What there is no room for stays in the link.
+    /// Takes the packets that leave the link now; full batches are sent, the last packets wait for
+    /// [`Outlet::flush`]. Packets for which there is no room stay in the link.
     pub(crate) fn pass(&mut self, link: &mut Link, now_ns: u64) {
         let framing = self.sender.framing();
         loop {
             while let Some(slot) = self.sender.slot() {
                 let Some(transmit) = link.poll_transmit(now_ns, slot) else { return };
                 let packet = &mut slot[..transmit.len];
-                // The link has marked a packet without knowing where in it the mark is.
+                // The link has marked a packet without knowing the position of the mark in it.
                 if link.settings().marks
                     && transmit.ecn == ecn::MARKED
                     && ecn::of(packet, framing) != ecn::MARKED
@@ -56,7 +56,7 @@ impl Outlet {
         }
     }
 
-    /// Sends what waits; true when nothing does any more.
+    /// Sends the waiting packets; returns true if none waits any more.
     pub(crate) fn flush(&mut self, now_ns: u64) -> bool {
         if self.sender.is_empty() {
             return true;
@@ -77,7 +77,7 @@ impl Outlet {
         true
     }
 
-    /// Gives up what waits.
+    /// Drops the waiting packets.
     pub(crate) fn close(&mut self) {
         self.refused += self.sender.discard() as u64;
         self.stuck_since_ns = None;

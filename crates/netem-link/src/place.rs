@@ -1,4 +1,4 @@
-//! Where an end of the link is: an interface, perhaps in a network namespace.
+//! Location of an end of the link: an interface, perhaps in a network namespace.
 
 use std::fmt;
 use std::io;
@@ -11,23 +11,23 @@ use netio::{NetError, namespace};
 
 use crate::LinkError;
 
-/// Where `ip netns` keeps its names.
+/// Folder in which `ip netns` keeps its names.
 const NAMES: &str = "/run/netns";
 
 /// An interface: `eth1`, `ns1:eth1` in the namespace that `ip netns` calls `ns1`, or
-/// `/proc/PID/ns/net:eth1`. With `/tun` behind it, a TUN device of that name, which is made if it is not
-/// there.
+/// `/proc/PID/ns/net:eth1`. With the suffix `/tun`, a TUN device of that name, which is created if
+/// it is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The namespace; the caller's own when `None`.
+    /// Name of the namespace; `None` for the caller's own.
     pub namespace: Option<String>,
-    /// The interface's name there.
+    /// Name of the interface in the namespace.
     pub interface: String,
-    /// It is a TUN device, and read and written as that.
+    /// True for a TUN device.
     pub is_tun: bool,
 }
 
-/// What follows the name of a TUN device.
+/// Suffix of a TUN device's name.
 const TUN: &str = "/tun";
 
 impl FromStr for Place {
@@ -64,11 +64,11 @@ impl Place {
         self.namespace.as_ref().map(|name| Path::new(NAMES).join(name))
     }
 
-    /// What `open` makes of the interface, called where the interface is.
+    /// Calls `open` with the interface, in its namespace, and returns the result.
     ///
     /// # Errors
     ///
-    /// There is no such namespace or interface, it is none of Ethernet, or `open` fails.
+    /// There is no such namespace or interface, it is no Ethernet interface, or `open` fails.
     pub(crate) fn with_interface<T: Send>(
         &self,
         open: impl FnOnce(&Interface) -> Result<T, NetError> + Send,
@@ -76,7 +76,7 @@ impl Place {
         self.there(|| self.here(open))
     }
 
-    /// What `open` gives, called in the namespace.
+    /// Calls `open` in the namespace, and returns the result.
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ impl Place {
                 _ => LinkError::Environment(text),
             });
         }
-        // A thread of its own: it never comes back out of the namespace.
+        // A thread of its own: it never leaves the namespace.
         let inside = || {
             namespace::enter(&path)?;
             open()

@@ -1,4 +1,4 @@
-//! What both directions have done so far, as a document with a version and as text.
+//! Report of both directions, as a document with a version and as text.
 
 use std::fmt;
 
@@ -8,101 +8,102 @@ use serde::{Deserialize, Serialize};
 /// Name and version of the JSON document.
 pub const SCHEMA: &str = "godwit.netem.v1";
 
-/// The state of a link.
+/// State of a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: String,
-    /// What the numbers drawn come from, unless the settings have a `seed` of their own.
+    /// Seed of the random numbers, unless the settings have a `seed` of their own.
     pub seed: u64,
-    /// How long the link has been up, in seconds.
+    /// Time since the start of the link, in seconds.
     pub elapsed_s: f64,
-    /// Forward, then backward.
+    /// Reports of the directions: forward, then backward.
     pub directions: Vec<DirectionReport>,
 }
 
-/// One direction. At any time `received` and `duplicated` together are `sent`, `lost`, `over_limit`,
-/// `over_bucket_limit`, `too_long` and `waiting_packets`.
+/// Report of one direction. At any time the sum of `received` and `duplicated` equals the sum of
+/// `sent`, `lost`, `over_limit`, `over_bucket_limit`, `too_long` and `waiting_packets`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectionReport {
-    /// `forward` or `backward`.
+    /// Name: `forward` or `backward`.
     pub name: String,
-    /// The interface that packets come in by.
+    /// Interface that receives the packets.
     pub from: String,
-    /// The interface that they go out by.
+    /// Interface that sends the packets.
     pub to: String,
-    /// What holds now, in words.
+    /// Present settings, in words.
     pub settings: String,
-    /// Packets that came into the link, whole ones: trains are cut before.
+    /// Packets that the link received, after trains were cut.
     pub received: u64,
-    /// Their octets, Ethernet headers included.
+    /// Bytes of the received packets, including Ethernet headers.
     pub received_bytes: u64,
     /// Packets that left the link.
     pub sent: u64,
-    /// Their octets.
+    /// Bytes of the packets that left the link.
     pub sent_bytes: u64,
-    /// Dropped by the loss model.
+    /// Packets dropped by the loss model.
     pub lost: u64,
     /// Copies made.
     pub duplicated: u64,
-    /// Packets that overtook the others by `reorder`; those that do by their jitter are not counted.
+    /// Packets that overtook the others by `reorder`; those that overtake by their jitter do not
+    /// count.
     pub reordered: u64,
-    /// Packets that had a bit changed.
+    /// Packets in which a bit was changed.
     pub corrupted: u64,
-    /// Packets marked (ECN) in place of a loss.
+    /// Packets marked (ECN) instead of lost.
     pub marked: u64,
-    /// Dropped because the `limit` was reached.
+    /// Packets dropped because the `limit` was reached.
     pub over_limit: u64,
-    /// Dropped because the queue of the token bucket was full.
+    /// Packets dropped because the queue of the token bucket was full.
     pub over_bucket_limit: u64,
-    /// Dropped because they are longer than the token bucket is deep.
+    /// Packets dropped because they are longer than the token bucket is deep.
     pub too_long: u64,
     /// Packets under way.
     pub waiting_packets: u64,
-    /// Their octets.
+    /// Bytes of the packets under way.
     pub waiting_bytes: u64,
-    /// What the machine did to packets beside the link; all but the first two should stay 0.
+    /// Effects of the machine on packets in addition to the link; all but the first two should stay
+    /// 0.
     pub machine: Machine,
-    /// How late packets left.
+    /// Lateness of packets.
     pub lateness: Lateness,
 }
 
-/// Packets by what happened to them before and behind the link.
+/// Counts of packets by their fate before and after the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// Trains of segments that were cut into packets.
     pub trains: u64,
-    /// Checksums filled in that the sender's kernel had left out.
+    /// The number of checksums filled in that the sender's kernel had omitted.
     pub checksums: u64,
-    /// Frames that came in and were dropped by the kernel because the link was too slow for them.
+    /// Received frames that the kernel dropped because the link was too slow for them.
     pub missed: u64,
-    /// Frames that came in longer than an Ethernet frame can be.
+    /// Received frames that were longer than an Ethernet frame can be.
     pub truncated: u64,
-    /// Frames that came in and could not be made out: trains of unknown protocols.
+    /// Received frames that could not be parsed: trains of unknown protocols.
     pub unreadable: u64,
-    /// Packets that left the link and were not taken by the interface: longer than its MTU, or its
-    /// queue stayed full.
+    /// Packets that left the link and that the interface did not accept: they were longer than its
+    /// MTU, or its queue stayed full.
     pub refused: u64,
-    /// Times that the interface that packets come in by went down.
+    /// Number of times that the input interface went down.
     pub downs: u64,
 }
 
-/// By how much packets that were held left after their time, in microseconds: of those that the link
-/// woke up for.
+/// Lateness of delayed packets in microseconds, of those that the link woke up for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lateness {
-    /// How often the link woke up for a packet.
+    /// Number of times that the link woke up for a packet.
     pub count: u64,
-    /// Half of the times.
+    /// Median.
     pub median_us: u64,
-    /// 99 of 100 times.
+    /// 99th percentile.
     pub p99_us: u64,
-    /// The greatest.
+    /// Maximum.
     pub max_us: u64,
 }
 
 impl DirectionReport {
-    /// Takes over what the core has counted.
+    /// Copies the counters of the core.
     pub(crate) fn with_counters(mut self, counters: &Counters, backlog: Backlog) -> Self {
         self.received = counters.received;
         self.sent = counters.sent;

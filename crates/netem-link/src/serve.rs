@@ -1,4 +1,4 @@
-//! A link for as long as a command runs: signals, reports, a control socket.
+//! A link for the duration of a command: signals, reports, a control socket.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -10,14 +10,13 @@ use crate::bridge::{Bridge, Request};
 use crate::control::Listener;
 use crate::{LinkError, Report};
 
-/// Keeps a link up until SIGINT, SIGTERM or the end of its time. `up` is called once when packets
-/// pass, with the warnings there are; `tell` with a report at every interval, for every SIGUSR1 and at
-/// the end.
+/// Runs a link until SIGINT, SIGTERM or the end of its time. Calls `up` once when packets pass,
+/// with the warnings, and `tell` with a report at every interval, for every SIGUSR1 and at the end.
 ///
 /// # Errors
 ///
-/// The link cannot be set up or ended by itself, the control socket cannot be opened, or what `tell`
-/// returns.
+/// The link cannot be set up or ended by itself, the control socket cannot be opened, or `tell`
+/// returns an error.
 pub fn serve(
     request: &Request,
     signals: Signals,

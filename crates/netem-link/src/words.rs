@@ -1,17 +1,17 @@
-//! The words of `tc` as settings of the core, with all that is wrong with them.
+//! Words of `tc` as settings of the core, with all their problems.
 
 use netem::Settings;
 
 use crate::LinkError;
 
-/// Octets that a full Ethernet frame has.
+/// Bytes of a full Ethernet frame.
 const FRAME_BYTES: u64 = 1_514;
 
-/// Reads words, as [`Settings::parse`] does.
+/// Parses words, as [`Settings::parse`] does.
 ///
 /// # Errors
 ///
-/// Everything that is wrong, a line each.
+/// All problems, one per line.
 pub fn parse_words(words: &str) -> Result<Settings, LinkError> {
     Settings::parse(words).map_err(|problems| {
         let lines: Vec<String> =
@@ -20,7 +20,8 @@ pub fn parse_words(words: &str) -> Result<Settings, LinkError> {
     })
 }
 
-/// What is allowed and hardly meant: a queue that cannot hold what is under way.
+/// Returns warnings about settings that are permitted but hardly intended: a queue that cannot hold
+/// the packets under way.
 #[must_use]
 pub fn warnings(settings: &Settings) -> Vec<String> {
     let mut found = Vec::new();

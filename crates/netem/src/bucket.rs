@@ -1,7 +1,7 @@
-//! The token bucket: what leaves in any time is no more than the burst and what the rate gives in
-//! that time. What does not fit waits in order, and is dropped when too much waits.
+//! The token bucket: in any time no more leaves than the burst and the rate multiplied by that
+//! time. Packets that do not fit wait in order; packets that find the queue full are dropped.
 //!
-//! Tokens are counted in octets times nanoseconds per second, so nothing is ever rounded; only the
+//! Tokens are counted in bytes times nanoseconds per second, so nothing is ever rounded; only the
 //! time at which there are enough is rounded up.
 
 use std::collections::VecDeque;
@@ -11,21 +11,21 @@ use crate::settings::TokenBucket;
 
 const NS_PER_S: i128 = 1_000_000_000;
 
-/// Why a packet did not enter.
+/// Reason why the bucket refuses a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// Too much waits.
+    /// The queue is full.
     Full,
-    /// There are never so many tokens.
+    /// The packet needs more tokens than the bucket can hold.
     TooLong,
 }
 
-/// One bucket.
+/// Tokens of one bucket.
 #[derive(Clone, Copy, Debug)]
 struct Tokens {
     bytes_per_s: u64,
     burst_bytes: u64,
-    /// What is in it, times the nanoseconds of a second.
+    /// Level in bytes, multiplied by the nanoseconds of a second.
     level: i128,
 }
 
@@ -34,13 +34,13 @@ impl Tokens {
         Self { bytes_per_s, burst_bytes, level: burst_bytes as i128 * NS_PER_S }
     }
 
-    /// What is in it after a time.
+    /// Returns the level after `elapsed_ns`.
     fn level_after(&self, elapsed_ns: u64) -> i128 {
         let filled = self.level + i128::from(elapsed_ns) * i128::from(self.bytes_per_s);
         filled.min(i128::from(self.burst_bytes) * NS_PER_S)
     }
 
-    /// How long it takes until a packet of this cost may leave.
+    /// Returns the time until a packet of this cost may leave, in nanoseconds.
     fn wait_ns(&self, cost_bytes: u64) -> u64 {
         let missing = (i128::from(cost_bytes) * NS_PER_S - self.level).max(0);
         let rate = i128::from(self.bytes_per_s);
@@ -48,8 +48,8 @@ impl Tokens {
     }
 }
 
-/// The packets that wait, and the tokens. Without settings packets leave at once: those that waited
-/// when the bucket was taken away.
+/// Waiting packets and tokens. Without settings packets leave at once: those that waited when the
+/// bucket was removed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bucket {
     state: Option<State>,
@@ -63,7 +63,7 @@ struct State {
     limit_bytes: u64,
     rate: Tokens,
     peak: Option<Tokens>,
-    /// When the levels were right.
+    /// Time of the levels.
     at_ns: u64,
 }
 
@@ -82,7 +82,7 @@ impl State {
         core::iter::once(&self.rate).chain(self.peak.as_ref())
     }
 
-    /// When a packet of this cost may leave.
+    /// Returns the time when a packet of this cost may leave.
     fn ready_ns(&self, cost_bytes: u64) -> u64 {
         let wait_ns = self.buckets().map(|tokens| tokens.wait_ns(cost_bytes)).max().unwrap_or(0);
         self.at_ns.saturating_add(wait_ns)
@@ -98,12 +98,12 @@ impl State {
 }
 
 impl Bucket {
-    /// Other settings from now on, and a full bucket. What waits stays.
+    /// Replaces the settings and fills the bucket. Waiting packets stay.
     pub(crate) fn change(&mut self, settings: Option<TokenBucket>, now_ns: u64) {
         self.state = settings.map(|settings| State::new(settings, now_ns));
     }
 
-    /// Whether packets must pass here.
+    /// Returns true if packets must pass the bucket.
     pub(crate) fn is_used(&self) -> bool {
         self.state.is_some() || !self.waiting.is_empty()
     }
@@ -116,7 +116,7 @@ impl Bucket {
         self.bytes
     }
 
-    /// Takes a packet.
+    /// Queues a packet.
     pub(crate) fn push(&mut self, place: Place, packet_bytes: usize) -> Result<(), Refusal> {
         if let Some(state) = &self.state {
             let cost_bytes = state.settings.cost_bytes(packet_bytes);
@@ -132,7 +132,7 @@ impl Bucket {
         Ok(())
     }
 
-    /// Takes the next packet, if there are tokens for it.
+    /// Removes and returns the next packet, if there are tokens for it.
     pub(crate) fn pop(&mut self, now_ns: u64, pool: &Pool) -> Option<Place> {
         let packet_bytes = pool.bytes(*self.waiting.front()?);
         if let Some(state) = &mut self.state {
@@ -146,7 +146,7 @@ impl Bucket {
         self.waiting.pop_front()
     }
 
-    /// When [`Bucket::pop`] has something.
+    /// Returns the time when [`Bucket::pop`] has a packet.
     pub(crate) fn ready_ns(&self, pool: &Pool) -> Option<u64> {
         let packet_bytes = pool.bytes(*self.waiting.front()?);
         let state = self.state.as_ref();

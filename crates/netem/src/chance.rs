@@ -1,12 +1,12 @@
-//! Numbers drawn. Each cause has a stream of its own, so that switching one on does not change
-//! what another one does with the same seed.
+//! Random numbers. Each cause has a stream of its own, so that enabling one does not change the
+//! decisions of another with the same seed.
 
 use base::Random;
 
 use crate::settings::Sometimes;
 use crate::share::Share;
 
-/// Numbers of which each may lean on the one before.
+/// Stream of numbers of which each may be correlated with the previous one.
 #[derive(Clone, Debug)]
 pub(crate) struct Chance {
     random: Random,
@@ -19,7 +19,7 @@ impl Chance {
         Self { random, last }
     }
 
-    /// The next number: `correlation` of it is the last correlated one, the rest is new.
+    /// Draws the next number: `correlation` of it is the last correlated number, the rest is new.
     pub(crate) fn draw(&mut self, correlation: Share) -> u32 {
         let new = self.random.next_u32();
         if correlation.is_none() {
@@ -31,7 +31,7 @@ impl Chance {
         self.last
     }
 
-    /// Whether it happens this time. Nothing is drawn for what never happens.
+    /// Decides whether the event happens this time. Draws nothing for an event that never happens.
     pub(crate) fn hits(&mut self, often: Sometimes) -> bool {
         !often.share.is_none() && often.share.hits(self.draw(often.correlation))
     }
@@ -45,9 +45,9 @@ pub(crate) struct Chances {
     pub(crate) corrupt: Chance,
     pub(crate) reorder: Chance,
     pub(crate) delay: Chance,
-    /// Which bit is changed.
+    /// Stream that chooses the bit to change.
     pub(crate) bit: Random,
-    /// When slots open.
+    /// Stream for the times of slots.
     pub(crate) slot: Chance,
 }
 

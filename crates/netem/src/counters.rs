@@ -1,46 +1,46 @@
-//! What a link has done so far. With the backlog the sums hold at any time: received and duplicated
-//! is sent, dropped by any cause, and backlog.
+//! Counters of a link. With the backlog the sums hold at any time: received plus duplicated equals
+//! sent, dropped by any cause, and backlog.
 
-/// Packets by what became of them.
+/// Counts of packets by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets that came in.
+    /// Packets that the link received.
     pub received: u64,
-    /// Packets that went out.
+    /// Packets that the link sent.
     pub sent: u64,
-    /// Octets that went out.
+    /// Bytes of the packets that the link sent.
     pub sent_bytes: u64,
-    /// Copies that were made.
+    /// Copies that the link made.
     pub duplicated: u64,
-    /// Packets that had a bit changed.
+    /// Packets in which the link changed a bit.
     pub corrupted: u64,
     /// Packets that overtook the others.
     pub reordered: u64,
-    /// Packets that were marked in place of a loss.
+    /// Packets that were marked instead of lost.
     pub marked: u64,
-    /// Dropped by the loss model.
+    /// Packets dropped by the loss model.
     pub lost: u64,
-    /// Dropped because the netem stage was full.
+    /// Packets dropped because the netem stage was full.
     pub over_limit: u64,
-    /// Dropped because the queue of the token bucket was full.
+    /// Packets dropped because the queue of the token bucket was full.
     pub over_bucket_limit: u64,
-    /// Dropped because the token bucket never has tokens for so long a packet.
+    /// Packets dropped because they need more tokens than the bucket can hold.
     pub too_long: u64,
 }
 
 impl Counters {
-    /// Packets dropped by any cause.
+    /// Returns the number of packets dropped by any cause.
     #[must_use]
     pub const fn dropped(&self) -> u64 {
         self.lost + self.over_limit + self.over_bucket_limit + self.too_long
     }
 }
 
-/// What is under way.
+/// Packets under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// Packets.
+    /// Number of packets.
     pub packets: usize,
-    /// Their octets.
+    /// Bytes of the packets.
     pub bytes: usize,
 }

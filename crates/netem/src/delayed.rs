@@ -1,5 +1,4 @@
-//! The queue of the netem stage: packets in the order in which they are due, those that overtake
-//! before all others.
+//! Queue of the netem stage: packets by due time, after those that overtake.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -8,16 +7,16 @@ use crate::chance::Chance;
 use crate::pool::{Place, Pool};
 use crate::slots::Slots;
 
-/// Packets under way. A time may lie before the start of the clock, when the jitter is greater than
-/// the delay.
+/// Packets under way. A due time may be before the start of the clock, if the jitter is greater
+/// than the delay.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Delayed {
     /// Packets that overtake, the last one first.
     ahead: VecDeque<Place>,
-    /// By time, and of the same time in the order in which they came.
+    /// Packets by due time, and those of the same time in order of arrival.
     by_due: BinaryHeap<Reverse<(i64, u64, Place)>>,
     serial: u64,
-    /// When the last packet is due.
+    /// Due time of the last packet.
     latest_ns: i64,
     bytes: usize,
 }
@@ -31,12 +30,12 @@ impl Delayed {
         self.bytes
     }
 
-    /// When the last of the packets that wait is due; `None` when none waits.
+    /// Returns the due time of the last waiting packet; `None` if none waits.
     pub(crate) fn latest_ns(&self) -> Option<i64> {
         (!self.by_due.is_empty()).then_some(self.latest_ns)
     }
 
-    /// A packet that is due at a time.
+    /// Adds a packet with its due time.
     pub(crate) fn push(&mut self, due_ns: i64, place: Place, packet_bytes: usize) {
         self.latest_ns = self.latest_ns().map_or(due_ns, |latest_ns| latest_ns.max(due_ns));
         self.by_due.push(Reverse((due_ns, self.serial, place)));
@@ -44,7 +43,7 @@ impl Delayed {
         self.bytes += packet_bytes;
     }
 
-    /// A packet that goes before all others.
+    /// Adds a packet that overtakes all others.
     pub(crate) fn push_ahead(&mut self, place: Place, packet_bytes: usize) {
         self.ahead.push_front(place);
         self.bytes += packet_bytes;
@@ -54,14 +53,14 @@ impl Delayed {
         self.by_due.peek().map(|&Reverse((due_ns, ..))| due_ns)
     }
 
-    /// Something changed: the slot that was to open next may be too early.
+    /// Opens another slot if the next one would be too early after a change.
     pub(crate) fn settle(&self, now_ns: u64, slots: Option<&mut Slots>, chance: &mut Chance) {
         if let (Some(slots), Some(due_ns)) = (slots, self.next_due_ns()) {
             slots.look_at(now_ns, due_ns, chance);
         }
     }
 
-    /// Takes the next packet, if it may leave.
+    /// Removes and returns the next packet, if it may leave.
     pub(crate) fn pop(
         &mut self,
         now_ns: u64,
@@ -93,7 +92,7 @@ impl Delayed {
         Some(place)
     }
 
-    /// When [`Delayed::pop`] has something; a time that has passed when it has it already.
+    /// Returns the time when [`Delayed::pop`] has a packet; a past time if it has one already.
     pub(crate) fn ready_ns(&self, slots: Option<&Slots>) -> Option<u64> {
         if !self.ahead.is_empty() {
             return Some(0);

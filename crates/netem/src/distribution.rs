@@ -1,26 +1,26 @@
-//! How delays lie around their mean: inverse distribution functions as tables, in units of the
-//! jitter, like the files that come with `tc`.
+//! Distributions of delays around their mean: inverse distribution functions as tables, in units of
+//! the jitter, like the files that come with `tc`.
 //!
-//! The tables are computed when this is compiled, with the four operations alone: every machine
-//! gets the same ones, so a seed means the same run everywhere.
+//! The compiler computes the tables, with the four operations alone: every machine gets the same
+//! ones, so a seed means the same run everywhere.
 
-/// How deviations lie.
+/// Distribution of deviations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Distribution {
-    /// Anywhere within the jitter to both sides.
+    /// Uniform within the jitter to both sides.
     #[default]
     Uniform,
-    /// Gauss's, with the jitter as standard deviation, up to four of them.
+    /// Normal with the jitter as standard deviation, up to four of them.
     Normal,
-    /// Pareto's of shape 3 around its mean, scaled by 4/3, up to four times the jitter.
+    /// Pareto of shape 3 around its mean, scaled by 4/3, up to four times the jitter.
     Pareto,
-    /// A quarter of the normal and three of the Pareto deviation.
+    /// Sum of a quarter of the normal and three quarters of the Pareto deviation.
     ParetoNormal,
 }
 
-/// Entries of a table.
+/// Number of entries of a table.
 const ENTRIES: usize = 4_096;
-/// What stands for one jitter in a table (`NETEM_DIST_SCALE`).
+/// Table value of one jitter (`NETEM_DIST_SCALE`).
 const SCALE: i64 = 8_192;
 
 type Table = [i16; ENTRIES];
@@ -30,10 +30,10 @@ static PARETO: Table = pareto();
 static PARETO_NORMAL: Table = pareto_normal();
 
 impl Distribution {
-    /// All of them, in the order of the manual.
+    /// All distributions, in the order of the manual.
     pub const ALL: [Self; 4] = [Self::Uniform, Self::Normal, Self::Pareto, Self::ParetoNormal];
 
-    /// The word of `tc`.
+    /// Returns the word of `tc`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -44,8 +44,8 @@ impl Distribution {
         }
     }
 
-    /// The time that belongs to a number drawn: greater numbers give later times, so a correlation
-    /// of the numbers is one of the times.
+    /// Returns the time for a drawn number in nanoseconds: greater numbers give later times, so a
+    /// correlation of the numbers is one of the times.
     pub(crate) fn time_ns(self, base_ns: u64, jitter_ns: u64, drawn: u32) -> i64 {
         let base_ns = i128::from(base_ns);
         let jitter_ns = i128::from(jitter_ns);
@@ -74,20 +74,21 @@ fn clamped(time_ns: i128) -> i64 {
 const fn rounded(value: f64) -> i16 {
     let scaled = value * SCALE as f64;
     let nearest = if scaled < 0.0 { scaled - 0.5 } else { scaled + 0.5 };
-    // Conversions of floating point numbers end at the ends of the type.
+    // Conversions of floating point numbers saturate.
     nearest as i16
 }
 
-/// Integrates the density from 0 upwards by Simpson's rule and notes where the share of each entry
-/// is reached; the lower half mirrors the upper one.
+/// Computes the table of the normal distribution: integrates the density from 0 upwards by
+/// Simpson's rule and records where the share of each entry is reached; the lower half mirrors the
+/// upper one.
 const fn normal() -> Table {
     const STEP: f64 = 1.0 / 1_024.0;
     let half = STEP / 2.0;
     let square = half * half;
-    // The density at each half step is the one before times a ratio that shrinks evenly.
+    // The density at each half step is the previous one multiplied by a ratio that shrinks evenly.
     let shrink = 1.0 - square + square * square / 2.0;
     let mut ratio = 1.0 - square / 2.0 + square * square / 8.0;
-    // One over the root of two pi.
+    // 1 / √(2π).
     let mut density = 0.398_942_280_401_432_7;
     let (mut place, mut share) = (0.0, 0.0);
     let mut table = [0; ENTRIES];
@@ -109,7 +110,7 @@ const fn normal() -> Table {
     table
 }
 
-/// The share between 0 and the middle of an entry of the upper half.
+/// Returns the share between 0 and the middle of an entry of the upper half.
 const fn wanted(entry: usize) -> f64 {
     (entry as f64 + 0.5) / ENTRIES as f64
 }
@@ -168,7 +169,7 @@ mod tests {
 
     #[test]
     fn the_pareto_table_begins_below_the_mean_and_is_cut_at_four() {
-        // (1 - 1.5) * 4/3 and (2 - 1.5) * 4/3, where an eighth is above.
+        // (1 - 1.5) * 4/3, and (2 - 1.5) * 4/3, above which there is an eighth.
         assert!((f64::from(PARETO[0]) / SCALE as f64 + 0.666_6).abs() < 0.001);
         assert!((f64::from(PARETO[ENTRIES * 7 / 8]) / SCALE as f64 - 0.666_6).abs() < 0.001);
         assert_eq!(PARETO[ENTRIES - 1], i16::MAX);

@@ -1,14 +1,15 @@
-//! An emulated link in one direction, as a value: what `tc-netem` and `tc-tbf` do to packets, in
-//! their words and with their meaning, on a clock that is given.
+//! An emulated link in one direction, as a value: the effects of `tc-netem` and `tc-tbf` on
+//! packets, with their words and meaning, on a clock that the caller provides.
 //!
-//! [`Settings`] say what happens, read from words by [`Settings::parse`] and printed back by
-//! `Display`. A [`Link`] is made of settings and a seed and keeps the run loop of every protocol core
-//! here: `handle_datagram`, `poll_transmit`, `poll_timeout`, `handle_timeout`. So endpoints and links
-//! are chained like bricks on a virtual clock, and the same seed gives the same run.
+//! [`Settings`] describe the effects; [`Settings::parse`] reads them from words, and `Display`
+//! prints them. A [`Link`] is made of settings and a seed and has the run loop of every protocol
+//! core here: `handle_datagram`, `poll_transmit`, `poll_timeout`, `handle_timeout`. Therefore a
+//! test can chain endpoints and links on a virtual clock, and the same seed gives the same run.
 //!
-//! Packets pass two stages: netem (loss, duplication, corruption, delay, rate, slots) and, if there is
-//! one, the token bucket. For the other order chain two links. docs/design/013-emulated-links.md says
-//! where this differs from the kernel's `sch_netem` and why.
+//! Packets pass two stages: netem (loss, duplication, corruption, delay, rate, slots) and, if
+//! configured, the token bucket. For the other order chain two links.
+//! docs/design/013-emulated-links.md describes the differences from the kernel's `sch_netem` and
+//! their reasons.
 
 mod bucket;
 mod chance;

@@ -1,4 +1,4 @@
-//! The link: one packet's way through both stages, and the run loop.
+//! The link: the path of a packet through both stages, and the run loop.
 
 use crate::bucket::{Bucket, Refusal};
 use crate::chance::Chances;
@@ -9,22 +9,23 @@ use crate::pool::{Place, Pool};
 use crate::settings::Settings;
 use crate::slots::Slots;
 
-/// Congestion experienced (RFC 3168 §5).
+/// ECN field "congestion experienced" (RFC 3168 §5).
 const ECN_MARKED: u8 = 3;
 
 /// A packet that was written to the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Its octets.
+    /// Length in bytes.
     pub len: usize,
-    /// The two bits of the ECN field of its IP header, as they are now.
+    /// ECN field of the IP header, two bits, after possible marking.
     pub ecn: u8,
 }
 
 /// A link in one direction.
 ///
-/// The owner gives packets to [`Link::handle_datagram`], calls [`Link::handle_timeout`] when
-/// [`Link::poll_timeout`] says so, and after either [`Link::poll_transmit`] until it gives nothing.
+/// The owner passes packets to [`Link::handle_datagram`], calls [`Link::handle_timeout`] at the
+/// time of [`Link::poll_timeout`], and after either calls [`Link::poll_transmit`] until it returns
+/// nothing.
 #[derive(Clone, Debug)]
 pub struct Link {
     settings: Settings,
@@ -37,11 +38,11 @@ pub struct Link {
     slots: Option<Slots>,
     bucket: Bucket,
     counters: Counters,
-    /// The time of the last call.
+    /// Time of the last call.
     seen_ns: u64,
 }
 
-/// Why the netem stage does not let a packet on, or that it does.
+/// Decision of the netem stage about a packet.
 enum Verdict {
     Passes,
     Marked,
@@ -49,7 +50,7 @@ enum Verdict {
 }
 
 impl Link {
-    /// An empty link. A seed of the settings goes before `seed`.
+    /// Creates an empty link. A seed in the settings takes precedence over `seed`.
     #[must_use]
     pub fn new(settings: Settings, seed: u64) -> Self {
         let mut link = Self {
@@ -68,9 +69,9 @@ impl Link {
         link
     }
 
-    /// Other settings from now on, whole, as `tc qdisc change` gives them. What is under way stays
-    /// and keeps its time. The chain of losses, the gap, the slots and the tokens begin anew; the
-    /// numbers drawn do so only if the settings have a seed.
+    /// Replaces all settings from now on, as `tc qdisc change` does. Packets under way stay and
+    /// keep their time. The chain of losses, the gap, the slots and the tokens start again; the
+    /// random streams do so only if the settings have a seed.
     pub fn change(&mut self, now_ns: u64, settings: Settings) {
         if let Some(seed) = settings.seed {
             self.chances = Chances::from_seed(seed);
@@ -82,19 +83,19 @@ impl Link {
         self.settings = settings;
     }
 
-    /// What holds now.
+    /// Returns the present settings.
     #[must_use]
     pub const fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// What was done so far.
+    /// Returns the counters.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// What is under way.
+    /// Returns the packets under way.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
         Backlog {
@@ -103,13 +104,13 @@ impl Link {
         }
     }
 
-    /// Takes a packet; `ecn` has the two bits of the ECN field of its IP header.
+    /// Receives a packet; `ecn` is the ECN field of its IP header, two bits.
     pub fn handle_datagram(&mut self, now_ns: u64, ecn: u8, octets: &[u8]) {
         self.seen_ns = now_ns;
         self.counters.received += 1;
         let is_doubled = self.chances.duplicate.hits(self.settings.duplicate);
         match self.judge(ecn) {
-            // Lost and sent twice makes one.
+            // A packet that is lost and duplicated leaves once.
             Verdict::Lost if is_doubled => self.admit(now_ns, ecn, octets),
             Verdict::Lost => self.counters.lost += 1,
             verdict => {
@@ -126,7 +127,8 @@ impl Link {
         }
     }
 
-    /// The copy goes before its original, may be lost like any packet, and is not copied again.
+    /// Handles the copy of a packet, which precedes its original, may be lost like any packet, and
+    /// is not copied again.
     fn handle_copy(&mut self, now_ns: u64, ecn: u8, octets: &[u8]) {
         match self.judge(ecn) {
             Verdict::Lost => self.counters.lost += 1,
@@ -146,7 +148,7 @@ impl Link {
         Verdict::Lost
     }
 
-    /// Puts a packet in its place in the queue, perhaps with a bit changed, if there is room.
+    /// Puts a packet into the queue, perhaps with a bit changed, if there is room.
     fn admit(&mut self, now_ns: u64, ecn: u8, octets: &[u8]) {
         let is_corrupt = self.chances.corrupt.hits(self.settings.corrupt) && !octets.is_empty();
         let bit = if is_corrupt { self.chances.bit.below(octets.len() as u64 * 8) } else { 0 };
@@ -171,15 +173,15 @@ impl Link {
         self.delayed.settle(now_ns, self.slots.as_mut(), &mut self.chances.slot);
     }
 
-    /// Whether the packet leaves at once, before all others.
+    /// Returns true if the packet leaves at once, before all others.
     fn overtakes(&mut self) -> bool {
         let Some(reorder) = self.settings.reorder else { return false };
         self.since_reordered >= reorder.gap.saturating_sub(1)
             && self.chances.reorder.hits(reorder.often)
     }
 
-    /// When a packet leaves. With a rate it is sent behind the last packet in the queue, and the time
-    /// that it waits for that one counts as part of its delay.
+    /// Returns the due time of a packet. With a rate it is sent after the last packet in the queue,
+    /// and the time that it waits for that one counts as part of its delay.
     fn due_ns(&mut self, now_ns: u64, packet_bytes: usize) -> i64 {
         let delay = self.settings.delay;
         let delay_ns = match delay.jitter_ns {
@@ -195,7 +197,7 @@ impl Link {
         begins_ns.saturating_add_unsigned(rate.packet_time_ns(packet_bytes))
     }
 
-    /// Moves what is due on to the token bucket.
+    /// Moves due packets to the token bucket.
     fn advance(&mut self, now_ns: u64) {
         while let Some(place) = self.pop_delayed(now_ns) {
             let Err(refusal) = self.bucket.push(place, self.pool.bytes(place)) else { continue };
@@ -215,7 +217,7 @@ impl Link {
     ///
     /// # Panics
     ///
-    /// When the packet is longer than `buffer`.
+    /// If the packet is longer than `buffer`.
     pub fn poll_transmit(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<Transmit> {
         self.seen_ns = now_ns;
         let place = if self.bucket.is_used() {
@@ -234,8 +236,8 @@ impl Link {
         Some(Transmit { len, ecn })
     }
 
-    /// When [`Link::handle_timeout`] is due next: no earlier than the last time that the link was
-    /// told, and that time when a packet waits to be asked for.
+    /// Returns the time when [`Link::handle_timeout`] is due next: no earlier than the time of the
+    /// last call, and that time if a packet is ready.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<u64> {
         let delayed_ns = self.delayed.ready_ns(self.slots.as_ref());
@@ -243,7 +245,7 @@ impl Link {
         delayed_ns.into_iter().chain(bucket_ns).min().map(|at_ns| at_ns.max(self.seen_ns))
     }
 
-    /// Lets packets that are due take their place at the token bucket.
+    /// Moves due packets to the token bucket.
     pub fn handle_timeout(&mut self, now_ns: u64) {
         self.seen_ns = now_ns;
         if self.bucket.is_used() {

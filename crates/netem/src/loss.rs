@@ -1,25 +1,25 @@
-//! Which packets are lost: by the share, or by a chain of states that makes bursts.
+//! Choice of lost packets: by a share, or by a chain of states that makes bursts.
 
 use crate::chance::Chance;
 use crate::settings::Loss;
 use crate::share::Share;
 
-/// Where the chain is.
+/// State of the chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ChainState {
-    /// 1, and Gilbert's good state.
+    /// State 1, and Gilbert's good state.
     #[default]
     Good,
-    /// 2: packets that arrive within a burst of losses.
+    /// State 2: packets that arrive within a burst of losses.
     GoodInBurst,
-    /// 3, and Gilbert's bad state.
+    /// State 3, and Gilbert's bad state.
     Bad,
-    /// 4: one loss by itself.
+    /// State 4: a single loss.
     Alone,
 }
 
 impl ChainState {
-    /// Judges the next packet; true when it is lost.
+    /// Advances the chain by one packet; returns true if the packet is lost.
     pub(crate) fn loses(&mut self, loss: &Loss, chance: &mut Chance) -> bool {
         match *loss {
             Loss::None => false,
@@ -39,7 +39,8 @@ impl ChainState {
                 matches!(self, Self::Bad | Self::Alone)
             }
             Loss::Gilbert { to_bad, to_good, bad_loss, good_loss } => {
-                // The state that the packet finds judges it; the next one finds the other.
+                // The state before the packet judges it; a change of the state affects the next
+                // packet.
                 let (leaves, loses) = match *self {
                     Self::Bad => (to_good, bad_loss),
                     _ => (to_bad, good_loss),

@@ -1,5 +1,5 @@
-//! The link against a plain model: packets in one list, searched from the start each time, decisions
-//! written out as the manual says them. Only the numbers drawn are shared.
+//! Tests of the link against a plain model: packets in one list, searched from the start each time,
+//! and decisions written out by the manual. Only the random streams are shared.
 
 use base::Random;
 
@@ -14,7 +14,7 @@ struct Waiting {
     octets: Vec<u8>,
 }
 
-/// The model, without slots: those have their exact cases.
+/// The model, without slots, which have their own exact cases.
 struct Model {
     settings: Settings,
     chances: Chances,
@@ -23,7 +23,7 @@ struct Model {
     order: i64,
     netem: Vec<Waiting>,
     bucket: Vec<Vec<u8>>,
-    /// Octets that have left the bucket, with their times.
+    /// Bytes that have left the bucket, with their times.
     spent: Vec<(u64, u64)>,
     counters: Counters,
 }
@@ -102,7 +102,7 @@ impl Model {
         if ahead {
             self.counters.reordered += 1;
             self.passed = 0;
-            // Before all that is there, and among its like the last one first.
+            // Before all packets in the queue; of several that overtake, the last one is first.
             self.netem.push(Waiting { due_ns: i64::MIN, order: -self.order, octets });
             return;
         }
@@ -123,15 +123,15 @@ impl Model {
         self.netem.push(Waiting { due_ns, order: self.order, octets });
     }
 
-    /// The next of the netem stage that is due.
+    /// Removes and returns the next due packet of the netem stage.
     fn leave_netem(&mut self, now_ns: u64) -> Option<Vec<u8>> {
         let due = self.netem.iter().enumerate().filter(|(_, w)| w.due_ns <= now_ns as i64);
         let (index, _) = due.min_by_key(|(_, waiting)| (waiting.due_ns, waiting.order))?;
         Some(self.netem.remove(index).octets)
     }
 
-    /// Whether a packet may leave the bucket, from the definition: in no stretch of time that ends now
-    /// more than burst and rate.
+    /// Returns true if a packet may leave the bucket by the definition: in no interval that ends
+    /// now more than burst and rate leave.
     fn conforms(&self, bucket: &TokenBucket, now_ns: u64, cost: u64) -> bool {
         let within = |rate: u64, burst: u64| {
             let mut bytes = u128::from(cost);
@@ -180,7 +180,7 @@ impl Model {
     }
 }
 
-/// Random words of a link that is busy with packets each half millisecond.
+/// Returns random words for a link that gets a packet every half millisecond.
 fn random_words(random: &mut Random) -> String {
     let mut words = format!("limit {}", 1 + random.below(60));
     if random.chance(3, 4) {
@@ -245,7 +245,7 @@ fn compare(seed: u64) {
     let mut now_ns = 0;
     let mut comes_ns = 0;
     for number in 0..300_u64 {
-        // Time stops at all that the link says is due, and when the next packet comes.
+        // The clock stops at every due time of the link, and when the next packet comes.
         loop {
             link.handle_timeout(now_ns);
             let mut out = Vec::new();
@@ -267,7 +267,7 @@ fn compare(seed: u64) {
         now_ns = comes_ns;
         let mut octets = vec![0; random.below(1_500) as usize];
         random.fill(&mut octets);
-        // The model sees the same order: what is due leaves before what comes, or behind it.
+        // The model sees the same order: due packets leave before the new one comes, or after it.
         link.handle_datagram(now_ns, 0, &octets);
         model.take(now_ns, &octets);
         comes_ns = now_ns + random.below(1_000_000);

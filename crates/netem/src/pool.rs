@@ -1,14 +1,14 @@
-//! Buffers of the packets that are under way. They are used again, so that a link that has seen its
-//! busiest time allocates no more.
+//! Buffers of the packets under way. They are reused, so that a link that has held its largest
+//! number of packets allocates no more.
 
-/// Which buffer.
+/// Index of a buffer.
 pub(crate) type Place = u32;
 
 /// A packet under way.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Packet {
     pub(crate) octets: Vec<u8>,
-    /// The ECN field of its IP header.
+    /// ECN field of the IP header.
     pub(crate) ecn: u8,
 }
 
@@ -20,7 +20,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Keeps a packet until it is let go.
+    /// Stores a packet until it is released.
     pub(crate) fn keep(&mut self, ecn: u8, octets: &[u8]) -> Place {
         let place = self.free.pop().unwrap_or_else(|| {
             self.packets.push(Packet::default());

@@ -1,38 +1,38 @@
-//! What a link does to packets. Names are ours, each with the word of `tc` that it stands for.
+//! Settings of a link. The names are Godwit's; each comment has the word of `tc`.
 
 use core::num::NonZeroU64;
 
 use crate::distribution::Distribution;
 use crate::share::Share;
 
-/// All settings of one direction. The default lets everything pass at once.
+/// All settings of one direction. With the default every packet passes at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Packets that the netem stage holds at once (`limit`); more are dropped.
     pub limit_packets: u32,
-    /// How long packets take (`delay`, `distribution`).
+    /// Delay of packets (`delay`, `distribution`).
     pub delay: Delay,
-    /// Which packets are lost (`loss`).
+    /// Model of lost packets (`loss`).
     pub loss: Loss,
-    /// Packets that allow it are marked and not lost (`ecn`).
+    /// True if packets that permit it are marked instead of lost (`ecn`).
     pub marks: bool,
     /// Packets that are sent twice (`duplicate`).
     pub duplicate: Sometimes,
-    /// Packets of which one bit is changed (`corrupt`).
+    /// Packets in which one bit is changed (`corrupt`).
     pub corrupt: Sometimes,
     /// Packets that overtake the others (`reorder`, `gap`).
     pub reorder: Option<Reorder>,
-    /// How fast the wire is (`rate`).
+    /// Speed of the wire (`rate`).
     pub rate: Option<Rate>,
     /// Times at which packets leave together (`slot`).
     pub slot: Option<Slot>,
-    /// Takes the place of the seed that the link is made with (`seed`).
+    /// Seed that replaces the one that the link is made with (`seed`).
     pub seed: Option<u64>,
-    /// The token bucket behind it all (`tbf`).
+    /// Token bucket after the netem stage (`tbf`).
     pub bucket: Option<TokenBucket>,
 }
 
-/// `limit` when nothing is said.
+/// Default of `limit`.
 pub(crate) const LIMIT_PACKETS: u32 = 1_000;
 
 impl Default for Settings {
@@ -53,88 +53,88 @@ impl Default for Settings {
     }
 }
 
-/// Something that happens to a share of the packets.
+/// An event that happens to a share of the packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sometimes {
-    /// To how many.
+    /// Share of the packets.
     pub share: Share,
-    /// How much of each number drawn is the number before it. It makes runs, and it narrows the
-    /// distribution: with a correlation the share that is hit is another than `share`.
+    /// Share of the previous number in each drawn number. A correlation makes runs, and it narrows
+    /// the distribution: the share of packets affected then differs from `share`.
     pub correlation: Share,
 }
 
-/// `delay TIME [JITTER [CORRELATION]]`, `distribution NAME`.
+/// Words `delay TIME [JITTER [CORRELATION]]`, `distribution NAME`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delay {
-    /// The time around which delays lie.
+    /// Mean delay.
     pub base_ns: u64,
-    /// The unit of their deviation; 0 makes all delays the same.
+    /// Unit of the deviation; with 0 all delays are equal.
     pub jitter_ns: u64,
-    /// How much of each number drawn is the number before it.
+    /// Share of the previous number in each drawn number.
     pub correlation: Share,
-    /// How the deviations lie.
+    /// Distribution of the deviations.
     pub distribution: Distribution,
 }
 
-/// `loss`.
+/// Word `loss`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Loss {
     /// No packet is lost.
     #[default]
     None,
-    /// `loss random PERCENT [CORRELATION]`.
+    /// Words `loss random PERCENT [CORRELATION]`.
     Random(Sometimes),
-    /// `loss state`: a chain of four states. In 1 packets arrive, in 3 they are lost in bursts, in 2
-    /// they arrive within a burst, in 4 one is lost by itself.
+    /// Words `loss state`: a chain of four states. In 1 packets arrive, in 3 they are lost in
+    /// bursts, in 2 they arrive within a burst, in 4 a single one is lost.
     State {
-        /// From 1 to 3.
+        /// Probability from 1 to 3.
         p13: Share,
-        /// From 3 to 1.
+        /// Probability from 3 to 1.
         p31: Share,
-        /// From 3 to 2.
+        /// Probability from 3 to 2.
         p32: Share,
-        /// From 2 to 3.
+        /// Probability from 2 to 3.
         p23: Share,
-        /// From 1 to 4, and back with the next packet.
+        /// Probability from 1 to 4; the next packet returns to 1.
         p14: Share,
     },
-    /// `loss gemodel`: Gilbert's and Elliott's good and bad state.
+    /// Words `loss gemodel`: the good and the bad state of Gilbert and Elliott.
     Gilbert {
-        /// From good to bad (`p`).
+        /// Probability from good to bad (`p`).
         to_bad: Share,
-        /// From bad to good (`r`).
+        /// Probability from bad to good (`r`).
         to_good: Share,
-        /// Lost in the bad state (`1-h`).
+        /// Share of lost packets in the bad state (`1-h`).
         bad_loss: Share,
-        /// Lost in the good state (`1-k`).
+        /// Share of lost packets in the good state (`1-k`).
         good_loss: Share,
     },
 }
 
-/// `reorder PERCENT [CORRELATION]`, `gap DISTANCE`.
+/// Words `reorder PERCENT [CORRELATION]`, `gap DISTANCE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reorder {
-    /// How many of those whose turn it may be leave at once.
+    /// Share of the eligible packets that leave at once.
     pub often: Sometimes,
-    /// No more than one of so many packets; 1 lets each be one.
+    /// Least distance between two packets that overtake; 1 makes each packet eligible.
     pub gap: u32,
 }
 
-/// `rate RATE [PACKETOVERHEAD [CELLSIZE [CELLOVERHEAD]]]`.
+/// Words `rate RATE [PACKETOVERHEAD [CELLSIZE [CELLOVERHEAD]]]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Octets in a second.
+    /// Rate in bytes per second.
     pub bytes_per_s: NonZeroU64,
-    /// Counted with each packet: headers below those that the link sees. May be negative.
+    /// Bytes added to each packet: headers below those that the link sees. May be negative.
     pub packet_overhead_bytes: i32,
-    /// Packets fill whole cells of this size; 0 for no cells.
+    /// Size of cells, which packets fill completely; 0 for no cells.
     pub cell_bytes: u32,
-    /// Counted with each cell.
+    /// Bytes added to each cell. May be negative.
     pub cell_overhead_bytes: i32,
 }
 
 impl Rate {
-    /// How long a packet takes to be sent.
+    /// Returns the time that sending a packet takes.
     #[must_use]
     pub fn packet_time_ns(&self, packet_bytes: usize) -> u64 {
         let mut bytes = (packet_bytes as i128 + i128::from(self.packet_overhead_bytes)).max(0);
@@ -149,90 +149,90 @@ impl Rate {
     }
 }
 
-/// `slot`: packets leave only when a slot is open, so many at most.
+/// Word `slot`: packets leave only while a slot is open, up to a limit per slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// When the next slot opens, counted from the one before.
+    /// Time from one slot to the opening of the next.
     pub opening: Opening,
-    /// Packets of a slot; 0 for any number.
+    /// Packets per slot; 0 for any number.
     pub packets_max: u32,
-    /// Octets after which a slot is over; 0 for any number.
+    /// Bytes after which a slot is over; 0 for any number.
     pub bytes_max: u32,
 }
 
-/// How far apart slots are.
+/// Distance between slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// `slot MIN [MAX]`: anywhere in between.
+    /// Words `slot MIN [MAX]`: uniform in between.
     Between {
-        /// No earlier.
+        /// Least distance.
         min_ns: u64,
-        /// No later.
+        /// Greatest distance.
         max_ns: u64,
     },
-    /// `slot distribution NAME DELAY JITTER`.
+    /// Words `slot distribution NAME DELAY JITTER`.
     Around {
-        /// The time around which they lie.
+        /// Mean distance.
         base_ns: u64,
-        /// The unit of their deviation.
+        /// Unit of the deviation.
         jitter_ns: u64,
-        /// How the deviations lie.
+        /// Distribution of the deviations.
         distribution: Distribution,
     },
 }
 
-/// `tbf`: what leaves in any time is no more than the burst and what the rate gives in that time.
+/// Word `tbf`: in any time no more leaves than the burst and the rate multiplied by that time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenBucket {
-    /// Octets in a second (`rate`).
+    /// Rate in bytes per second (`rate`).
     pub bytes_per_s: NonZeroU64,
     /// Depth of the bucket (`burst`); longer packets are dropped.
     pub burst_bytes: u64,
-    /// How much may wait (`limit` or `latency`).
+    /// Size of the queue (`limit` or `latency`).
     pub room: Room,
     /// A second bucket for short times (`peakrate`, `mtu`).
     pub peak: Option<Peak>,
-    /// A packet counts as no less than this (`mpu`).
+    /// Least size that a packet counts as (`mpu`).
     pub packet_bytes_min: u32,
-    /// Counted with each packet (`overhead`).
+    /// Bytes added to each packet (`overhead`).
     pub overhead_bytes: u16,
-    /// What the packets are carried in (`linklayer`).
+    /// Carrier of the packets (`linklayer`).
     pub link_layer: LinkLayer,
 }
 
-/// How much waits for tokens before packets are dropped.
+/// Size of the queue for tokens; more packets are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
-    /// So many octets (`limit`).
+    /// Size in bytes (`limit`).
     Bytes(u64),
-    /// What leaves within this time, behind a full bucket (`latency`).
+    /// Size that the rate sends within this time, plus a full bucket (`latency`).
     Time {
-        /// The longest that a packet waits.
+        /// Longest wait of a packet.
         latency_ns: u64,
     },
 }
 
-/// `peakrate RATE`, `mtu BYTES`.
+/// Words `peakrate RATE`, `mtu BYTES`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peak {
-    /// Octets in a second.
+    /// Rate in bytes per second.
     pub bytes_per_s: NonZeroU64,
     /// Depth of the bucket.
     pub burst_bytes: u64,
 }
 
-/// What packets are carried in, as far as their length on the wire depends on it.
+/// Carrier of packets, as far as their length on the wire depends on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LinkLayer {
     /// Whole packets.
     #[default]
     Ethernet,
-    /// Cells of 53 octets that carry 48 (`atm`, `adsl`).
+    /// Cells of 53 bytes that carry 48 (`atm`, `adsl`).
     Atm,
 }
 
 impl TokenBucket {
-    /// What a packet counts as.
+    /// Returns the size that a packet counts as.
     #[must_use]
     pub fn cost_bytes(&self, packet_bytes: usize) -> u64 {
         let bytes = packet_bytes as u64 + u64::from(self.overhead_bytes);
@@ -243,7 +243,7 @@ impl TokenBucket {
         }
     }
 
-    /// Octets that may wait.
+    /// Returns the size of the queue in bytes.
     #[must_use]
     pub fn limit_bytes(&self) -> u64 {
         match self.room {

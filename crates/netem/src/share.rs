@@ -1,66 +1,68 @@
-//! Probabilities and correlations as 32-bit fractions, as `tc` hands them to the kernel.
+//! Probabilities and correlations as 32-bit fractions, in the form in which `tc` passes them to the
+//! kernel.
 
 /// A share of one: the value over 2^32 − 1, so that 100 % is a value of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Share(u32);
 
-/// Decimals that are tried before a share is printed with all it has.
+/// Largest number of decimals of a printed share.
 const DECIMALS_MAX: u32 = 9;
 
 impl Share {
-    /// Never.
+    /// Share of an event that never happens.
     pub const NONE: Self = Self(0);
-    /// Always.
+    /// Share of an event that always happens.
     pub const ALL: Self = Self(u32::MAX);
 
-    /// The share of this value over 2^32 − 1.
+    /// Creates the share of this value over 2^32 − 1.
     #[must_use]
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
 
-    /// So many percent, up to 100.
+    /// Creates a share of `percent` percent, at most 100.
     #[must_use]
     pub const fn percent(percent: u32) -> Self {
         let percent = if percent > 100 { 100 } else { percent };
         Self::rounded(percent as u128, 100)
     }
 
-    /// `numerator` / `denominator`, rounded to the nearest share; no more than all.
+    /// Returns `numerator` / `denominator`, rounded to the nearest share, at most 1.
     pub(crate) const fn rounded(numerator: u128, denominator: u128) -> Self {
         let bits = (numerator * u32::MAX as u128 + denominator / 2) / denominator;
         Self(if bits > u32::MAX as u128 { u32::MAX } else { bits as u32 })
     }
 
-    /// The value over 2^32 − 1.
+    /// Returns the value over 2^32 − 1.
     #[must_use]
     pub const fn bits(self) -> u32 {
         self.0
     }
 
-    /// What is left to one.
+    /// Returns the difference from one.
     #[must_use]
     pub const fn rest(self) -> Self {
         Self(u32::MAX - self.0)
     }
 
-    /// True for [`Share::NONE`].
+    /// Returns true for [`Share::NONE`].
     #[must_use]
     pub const fn is_none(self) -> bool {
         self.0 == 0
     }
 
-    /// How many of the 2^32 numbers that can be drawn are within: none for 0 %, all for 100 %.
+    /// Returns the number of the 2^32 possible draws that are within the share: none for 0 %, all
+    /// for 100 %.
     pub(crate) const fn width(self) -> u64 {
         if self.0 == u32::MAX { 1 << 32 } else { self.0 as u64 }
     }
 
-    /// Whether the number drawn is within.
+    /// Returns true if the drawn number is within the share.
     pub(crate) const fn hits(self, drawn: u32) -> bool {
         (drawn as u64) < self.width()
     }
 
-    /// The shortest decimal number of percent that is read as this share.
+    /// Returns the shortest decimal percentage that parses as this share.
     pub(crate) fn to_percent(self) -> String {
         for decimals in 0..=DECIMALS_MAX {
             let scale = 10_u128.pow(decimals);

@@ -13,13 +13,13 @@ pub(crate) struct Slots {
     bytes_left: u64,
 }
 
-/// 0 stands for any number.
+/// Converts a limit, of which 0 stands for any number.
 fn budget(max: u32) -> u64 {
     if max == 0 { u64::MAX } else { u64::from(max) }
 }
 
 impl Slots {
-    /// The first slot opens at once.
+    /// Creates the first slot, which opens at once.
     pub(crate) fn new(settings: Slot, now_ns: u64) -> Self {
         Self {
             settings,
@@ -33,14 +33,15 @@ impl Slots {
         self.opens_ns
     }
 
-    /// A slot that opens before the next packet is due is of no use to it: another one follows.
+    /// Replaces a slot that opens before the next packet is due, since it does not serve that
+    /// packet.
     pub(crate) fn look_at(&mut self, now_ns: u64, due_ns: i64, chance: &mut Chance) {
         if (self.opens_ns as i64) < due_ns {
             self.open_next(now_ns, chance);
         }
     }
 
-    /// A packet leaves in the slot.
+    /// Counts a packet that leaves in the slot.
     pub(crate) fn spend(&mut self, now_ns: u64, packet_bytes: usize, chance: &mut Chance) {
         self.packets_left -= 1;
         self.bytes_left = self.bytes_left.saturating_sub(packet_bytes as u64);

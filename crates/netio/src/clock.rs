@@ -1,5 +1,5 @@
-//! The kernel's clocks, read through the vDSO: about 25 ns a reading, no system call. Read once
-//! per batch, never per packet.
+//! The kernel's clocks, read through the vDSO without a system call, about 25 ns per reading.
+//! Callers read them once per batch, never per packet.
 #![allow(unsafe_code, reason = "clock_gettime, localtime_r")]
 
 use base::Now;
@@ -17,19 +17,20 @@ fn nanoseconds(clock: libc::clockid_t) -> u64 {
 }
 
 impl Clock {
-    /// `CLOCK_MONOTONIC` and `CLOCK_REALTIME`, one after the other.
+    /// Reads `CLOCK_MONOTONIC` and `CLOCK_REALTIME`, one after the other.
     #[must_use]
     pub fn now() -> Now {
         Now { mono_ns: Self::mono_ns(), wall_us: nanoseconds(libc::CLOCK_REALTIME) / 1_000 }
     }
 
-    /// `CLOCK_MONOTONIC` in nanoseconds.
+    /// Returns `CLOCK_MONOTONIC` in nanoseconds.
     #[must_use]
     pub fn mono_ns() -> u64 {
         nanoseconds(libc::CLOCK_MONOTONIC)
     }
 
-    /// How far local time was ahead of UTC at `wall_s` seconds after 1970, in seconds.
+    /// Returns the offset of local time from UTC, in seconds, at `wall_s` seconds since 1970;
+    /// positive east of Greenwich.
     #[must_use]
     pub fn utc_offset_s(wall_s: u64) -> i64 {
         let time: libc::time_t = wall_s.cast_signed();
@@ -41,13 +42,14 @@ impl Clock {
         if result.is_null() { 0 } else { local.tm_gmtoff }
     }
 
-    /// Processor time of the calling thread in nanoseconds. Includes interrupts served on it.
+    /// Returns the processor time of the calling thread in nanoseconds, including interrupts served
+    /// on it.
     #[must_use]
     pub fn thread_cpu_ns() -> u64 {
         nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID)
     }
 
-    /// Processor time of the whole process in nanoseconds.
+    /// Returns the processor time of the whole process in nanoseconds.
     #[must_use]
     pub fn process_cpu_ns() -> u64 {
         nanoseconds(libc::CLOCK_PROCESS_CPUTIME_ID)

@@ -1,8 +1,8 @@
 //! Confinement of a daemon from inside: the capabilities that it keeps, the folders that it may
-//! write to (Landlock, Linux 5.13 and later), and system calls that it has no use for (seccomp).
+//! write to (Landlock, Linux 5.13 and later), and system calls that it does not need (seccomp).
 //!
-//! Everything here restricts the thread that calls it and the threads that it starts afterwards, so
-//! it has to be called before there are any. Sources: capabilities(7), landlock(7), seccomp(2).
+//! Every function restricts the calling thread and the threads that it starts afterwards, so the
+//! process must call it while it has one thread. Sources: capabilities(7), landlock(7), seccomp(2).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,9 +14,8 @@ use landlock::{
 };
 use seccompiler::{SeccompAction, SeccompFilter};
 
-/// Capabilities that a server of datagrams keeps when it has them: ports below 1024, raw sockets,
-/// buffers beyond the system's limit, and files of another user below the folders that it may
-/// write to.
+/// Capabilities that a datagram server keeps if it has them: ports below 1024, raw sockets, buffers
+/// beyond the system's limit, and files of another user below the folders that it may write to.
 const KEPT: [Capability; 4] = [
     Capability::CAP_NET_BIND_SERVICE,
     Capability::CAP_NET_RAW,
@@ -24,8 +23,8 @@ const KEPT: [Capability; 4] = [
     Capability::CAP_DAC_OVERRIDE,
 ];
 
-/// System calls that are refused (`EPERM`): those that run programs, look into other processes or
-/// change the machine.
+/// System calls that fail with `EPERM`: those that run programs, inspect other processes or change
+/// the machine.
 const REFUSED: &[libc::c_long] = &[
     libc::SYS_acct,
     libc::SYS_add_key,
@@ -74,18 +73,18 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_vhangup,
 ];
 
-/// Gives up every capability but those of [`KEPT`], in all sets of this thread.
+/// Drops every capability except those of [`KEPT`], in all sets of this thread.
 ///
 /// # Errors
 ///
-/// Why the kernel does not do it.
+/// A text with the kernel's reason.
 pub fn drop_capabilities() -> Result<(), String> {
     let failed = |cause: caps::errors::CapsError| format!("cannot give up capabilities: {cause}");
     let held = caps::read(None, CapSet::Permitted).map_err(failed)?;
     if held.contains(&Capability::CAP_SETPCAP) {
-        // What no program that this process runs can get back.
+        // No program that this process runs can get these back.
         for capability in caps::all().into_iter().filter(|one| !KEPT.contains(one)) {
-            // One that the kernel does not know is none to drop.
+            // A capability that the kernel does not know cannot be dropped.
             if caps::has_cap(None, CapSet::Bounding, capability).unwrap_or(false) {
                 caps::drop(None, CapSet::Bounding, capability).map_err(failed)?;
             }
@@ -98,12 +97,12 @@ pub fn drop_capabilities() -> Result<(), String> {
     caps::set(None, CapSet::Permitted, &kept).map_err(failed)
 }
 
-/// Restricts this thread to writing below `folders`, as far as they exist, and to running no
+/// Restricts this thread to writing below the existing ones of `folders`, and to running no
 /// program. Reading is not restricted.
 ///
 /// # Errors
 ///
-/// The kernel has no Landlock, or why it refuses.
+/// A text: the kernel has no Landlock, or the reason why it refuses.
 pub fn restrict_files(folders: &[PathBuf]) -> Result<(), String> {
     let failed = |cause: landlock::RulesetError| format!("cannot restrict files: {cause}");
     let writing = AccessFs::from_write(ABI::V5);
@@ -120,12 +119,12 @@ pub fn restrict_files(folders: &[PathBuf]) -> Result<(), String> {
     }
 }
 
-/// Refuses this thread the system calls of [`REFUSED`].
+/// Makes the system calls of [`REFUSED`] fail in this thread.
 ///
 /// # Errors
 ///
-/// The kernel has no seccomp, the processor is none that the filter is made for, or why the kernel
-/// refuses.
+/// A text: the kernel has no seccomp, the filter does not support the processor, or the reason why
+/// the kernel refuses.
 pub fn restrict_calls() -> Result<(), String> {
     let failed = |cause: &dyn std::fmt::Display| format!("cannot restrict system calls: {cause}");
     let architecture = std::env::consts::ARCH.try_into();

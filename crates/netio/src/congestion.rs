@@ -1,4 +1,4 @@
-//! Which congestion control the kernel's TCP uses for a connection (`TCP_CONGESTION`, tcp(7)).
+//! Congestion control of a TCP connection in the kernel (`TCP_CONGESTION`, tcp(7)).
 #![allow(unsafe_code, reason = "setsockopt, getsockopt")]
 
 use std::io;
@@ -6,19 +6,19 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use crate::{NetError, check};
 
-/// Octets of the longest name with the zero behind it: `TCP_CA_NAME_MAX` of linux/tcp.h.
+/// Bytes of the longest name with its terminating zero: `TCP_CA_NAME_MAX` of linux/tcp.h.
 const NAME_BYTES: usize = 16;
 
-/// Has the TCP socket use the algorithm of this name from now on.
+/// Makes the TCP socket use the algorithm of this name from now on.
 ///
 /// # Errors
 ///
-/// What the kernel says: `ENOENT` when it has none of that name, `EPERM` when this process may not use it;
-/// `EINVAL` of a name longer than any.
+/// The kernel's error: `ENOENT` if it has no algorithm of that name, `EPERM` if this process may
+/// not use it; `EINVAL` for a name that is too long.
 pub fn set(socket: &impl AsFd, name: &str) -> Result<(), NetError> {
     let failed = NetError::on("have TCP use the congestion control", name);
     if name.len() >= NAME_BYTES {
-        // The kernel would take the beginning of it for the name.
+        // The kernel would truncate the name.
         return Err(failed(io::ErrorKind::InvalidInput.into()));
     }
     let (fd, place, size) =
@@ -39,11 +39,11 @@ pub fn set(socket: &impl AsFd, name: &str) -> Result<(), NetError> {
     }
 }
 
-/// The name of the algorithm that the TCP socket uses.
+/// Returns the name of the algorithm that the TCP socket uses.
 ///
 /// # Errors
 ///
-/// When it is no socket of TCP.
+/// The socket is not a TCP socket.
 pub fn get(socket: &impl AsFd) -> Result<String, NetError> {
     let mut name = [0_u8; NAME_BYTES];
     let mut size = NAME_BYTES as libc::socklen_t;
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn what_is_set_is_what_is_used() {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
-        // Every kernel has reno and lets everybody use it.
+        // Every kernel has reno and permits it to every process.
         set(&socket, "reno").unwrap();
         assert_eq!(get(&socket).unwrap(), "reno");
         let missing = set(&socket, "nonesuch").unwrap_err();

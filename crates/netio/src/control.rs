@@ -1,5 +1,5 @@
-//! Control messages (`cmsg(3)`) as octets. The kernel copies them in and out octet by octet, so no
-//! alignment is asked for and no unsafe code is needed.
+//! Control messages (`cmsg(3)`) as bytes. The kernel copies them byte by byte, so neither alignment
+//! nor unsafe code is needed.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -10,21 +10,22 @@ const fn aligned(len: usize) -> usize {
     len.next_multiple_of(WORD)
 }
 
-/// Room for all that is ever received with one message: packet info (40 octets for
-/// IPv6), time (32), segment size (24), traffic class (24).
+/// Size in bytes of all control messages that one message may be received with: packet info (40
+/// bytes for IPv6), time (32), segment size (24), traffic class (24).
 pub(crate) const RECEIVE_BYTES: usize = 120;
-/// Room for all that is ever sent with one message: packet info (40 octets for IPv6),
-/// segment size (24), traffic class (24).
+/// Size in bytes of all control messages that one message may be sent with: packet info (40 bytes
+/// for IPv6), segment size (24), traffic class (24).
 pub(crate) const SEND_BYTES: usize = 88;
-/// The ECN field within the octet of type of service or traffic class (RFC 3168 §5).
+/// Mask of the ECN field within the byte of type of service or traffic class (RFC 3168 §5).
 const ECN_BITS: u8 = 3;
 
-/// Room for what a packet socket receives with a packet: `struct tpacket_auxdata` (20 octets).
+/// Size in bytes of the control message that a packet socket receives with a packet: `struct
+/// tpacket_auxdata` (20 bytes).
 pub(crate) const AUXDATA_BYTES: usize = HEADER_BYTES + 24;
-/// The same with the time of the kernel (`SO_TIMESTAMPNS`).
+/// Size in bytes of that control message with the kernel's time (`SO_TIMESTAMPNS`).
 pub(crate) const TIMED_AUXDATA_BYTES: usize = AUXDATA_BYTES + HEADER_BYTES + 16;
 
-/// Appends one control message at `at`; returns where the next one starts.
+/// Appends one control message at `at`; returns the position of the next one.
 fn put(buffer: &mut [u8], at: usize, level: i32, kind: i32, value: &[u8]) -> usize {
     let len = HEADER_BYTES + value.len();
     buffer[at..at + WORD].copy_from_slice(&len.to_ne_bytes());
@@ -34,8 +35,8 @@ fn put(buffer: &mut [u8], at: usize, level: i32, kind: i32, value: &[u8]) -> usi
     at + aligned(len)
 }
 
-/// Appends `IP_PKTINFO` (`ip(7)`) or `IPV6_PKTINFO` (RFC 3542 §6.2): send from `address` through
-/// `interface` (0: as routed).
+/// Appends `IP_PKTINFO` (`ip(7)`) or `IPV6_PKTINFO` (RFC 3542 §6.2), which sends from `address`
+/// through `interface` (0: as routed).
 pub(crate) fn put_source(buffer: &mut [u8], at: usize, address: IpAddr, interface: u32) -> usize {
     match address {
         IpAddr::V4(address) => {
@@ -53,12 +54,13 @@ pub(crate) fn put_source(buffer: &mut [u8], at: usize, address: IpAddr, interfac
     }
 }
 
-/// Appends `UDP_SEGMENT` (`udp(7)`): cut the payload into datagrams of `octets`.
+/// Appends `UDP_SEGMENT` (`udp(7)`), which cuts the payload into datagrams of `octets` bytes.
 pub(crate) fn put_segment(buffer: &mut [u8], at: usize, octets: u16) -> usize {
     put(buffer, at, libc::SOL_UDP, libc::UDP_SEGMENT, &octets.to_ne_bytes())
 }
 
-/// Appends `IP_TOS` (`ip(7)`) or `IPV6_TCLASS` (RFC 3542 §6.5) with the ECN field `ecn` and no class.
+/// Appends `IP_TOS` (`ip(7)`) or `IPV6_TCLASS` (RFC 3542 §6.5) with the ECN field `ecn` and no
+/// class.
 pub(crate) fn put_ecn(buffer: &mut [u8], at: usize, is_v4: bool, ecn: u8) -> usize {
     let value = i32::from(ecn & ECN_BITS).to_ne_bytes();
     if is_v4 {
@@ -68,25 +70,25 @@ pub(crate) fn put_ecn(buffer: &mut [u8], at: usize, is_v4: bool, ecn: u8) -> usi
     }
 }
 
-/// Where a message arrived.
+/// Interface and addresses with which a message arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PacketInfo {
     pub(crate) interface: u32,
-    /// The own unicast address to answer from.
+    /// Own unicast address to answer from.
     pub(crate) local: Option<IpAddr>,
-    /// What stands in the header.
+    /// Destination in the header.
     pub(crate) destination: IpAddr,
 }
 
-/// What came beside a received message.
+/// Data of a received message's control messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Received {
     pub(crate) info: Option<PacketInfo>,
     pub(crate) kernel_wall_ns: Option<u64>,
     pub(crate) segment: Option<usize>,
-    /// The ECN field of the IP header.
+    /// ECN field of the IP header.
     pub(crate) ecn: u8,
-    /// `tp_status` of what a packet socket gives with a packet (`packet(7)`).
+    /// `tp_status` of a packet from a packet socket (`packet(7)`).
     pub(crate) packet_status: Option<u32>,
 }
 
@@ -94,7 +96,7 @@ fn int(value: &[u8]) -> Option<i32> {
     Some(i32::from_ne_bytes(*value.first_chunk()?))
 }
 
-/// `struct in_pktinfo`: interface, own address, address in the header.
+/// Parses `struct in_pktinfo`: interface, own address, address in the header.
 fn v4_info(value: &[u8]) -> Option<PacketInfo> {
     let interface = int(value)?.cast_unsigned();
     let address = |at: usize| {
@@ -104,7 +106,7 @@ fn v4_info(value: &[u8]) -> Option<PacketInfo> {
     Some(PacketInfo { interface, local: address(4), destination: address(8)? })
 }
 
-/// `struct in6_pktinfo`: address in the header, interface.
+/// Parses `struct in6_pktinfo`: address in the header, interface.
 fn v6_info(value: &[u8]) -> Option<PacketInfo> {
     let (octets, rest) = value.split_first_chunk::<16>()?;
     let address = Ipv6Addr::from(*octets);
@@ -113,8 +115,7 @@ fn v6_info(value: &[u8]) -> Option<PacketInfo> {
     Some(PacketInfo { interface, local, destination })
 }
 
-/// Reads the control messages of one received message. What is unknown or cut short is passed
-/// over.
+/// Parses the control messages of one received message. Unknown and truncated ones are skipped.
 pub(crate) fn parse(mut rest: &[u8]) -> Received {
     let mut received = Received::default();
     while let (Some(len), Some(head)) = (rest.first_chunk(), rest.get(WORD..HEADER_BYTES)) {
@@ -128,7 +129,7 @@ pub(crate) fn parse(mut rest: &[u8]) -> Received {
                 received.kernel_wall_ns =
                     word(0).zip(word(8)).map(|(s, ns)| s * 1_000_000_000 + ns);
             }
-            // One octet over IPv4, an int over IPv6.
+            // One byte over IPv4, an int over IPv6.
             (libc::IPPROTO_IP, libc::IP_TOS) => {
                 received.ecn = value.first().map_or(0, |tos| tos & ECN_BITS);
             }
@@ -148,7 +149,8 @@ pub(crate) fn parse(mut rest: &[u8]) -> Received {
     received
 }
 
-/// Error number and `ee_info` of a message from the error queue (`struct sock_extended_err`, `ip(7)`).
+/// Returns error number and `ee_info` of a message from the error queue (`struct
+/// sock_extended_err`, `ip(7)`).
 pub(crate) fn path_error(mut rest: &[u8]) -> Option<(i32, u32)> {
     while let (Some(len), Some(head)) = (rest.first_chunk(), rest.get(WORD..HEADER_BYTES)) {
         let len = usize::from_ne_bytes(*len);
@@ -163,9 +165,9 @@ pub(crate) fn path_error(mut rest: &[u8]) -> Option<(i32, u32)> {
     None
 }
 
-/// The VLAN tag (IEEE 802.1Q) that the kernel took off a frame, as it was on the wire.
+/// Returns the VLAN tag (IEEE 802.1Q) that the kernel took off a frame, as it was on the wire.
 pub(crate) fn vlan_tag(control: &[u8]) -> Option<[u8; 4]> {
-    /// Places in `struct tpacket_auxdata`.
+    /// Offsets in `struct tpacket_auxdata`.
     const CONTROL_AT: usize = 16;
     const TYPE_AT: usize = 18;
     let value = auxdata(control)?;
@@ -180,7 +182,7 @@ pub(crate) fn vlan_tag(control: &[u8]) -> Option<[u8; 4]> {
     Some([a, b, c, d])
 }
 
-/// The value of the one control message that a packet socket was asked for (`packet(7)`).
+/// Returns the value of the one control message that a packet socket delivers (`packet(7)`).
 fn auxdata(control: &[u8]) -> Option<&[u8]> {
     let kind = (libc::SOL_PACKET, libc::PACKET_AUXDATA);
     let head = control.get(WORD..HEADER_BYTES)?;
@@ -212,7 +214,7 @@ mod tests {
         let end = put_segment(&mut buffer, end, 262);
         let end = put_ecn(&mut buffer, end, false, 0xff);
         assert_eq!((end, parse(&buffer).ecn), (SEND_BYTES, 3));
-        // The kernel tells an IPv4 socket one octet, of which the upper bits are the class.
+        // The kernel gives an IPv4 socket one byte, of which the upper bits are the class.
         let mut buffer = [0; 24];
         put(&mut buffer, 0, libc::IPPROTO_IP, libc::IP_TOS, &[0xb9]);
         assert_eq!(parse(&buffer).ecn, 1);

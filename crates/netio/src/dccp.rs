@@ -1,5 +1,5 @@
 //! Sockets of the kernel's own DCCP, which Linux had from 2.6.14 to 6.15
-//! (`Documentation/networking/dccp.rst` of its source). They never block.
+//! (`Documentation/networking/dccp.rst` of its source). Their operations never block.
 #![allow(unsafe_code, reason = "socket, bind, connect, listen, accept, socket options")]
 
 use std::io;
@@ -9,31 +9,35 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use crate::name::{NAME_BYTES, Name};
 use crate::{NetError, check, memory};
 
-/// Seconds that a close waits for the send queue to become empty, at most (`SO_LINGER`, `socket(7)`).
+/// Longest time in seconds that a close waits for the send queue to become empty (`SO_LINGER`,
+/// `socket(7)`).
 const LINGER_S: libc::c_int = 5;
-/// Receive buffer wanted, in octets of kernel memory: thousands of datagrams. The kernel drops what a
-/// reader is too slow for, and its congestion controls do not slow the sender down before.
+/// Size of the receive buffer in bytes of kernel memory: thousands of datagrams. The kernel drops
+/// datagrams that a reader is too slow for, and its congestion controls do not slow the sender down
+/// before.
 const RECEIVE_BUFFER_BYTES: libc::c_int = 8 << 20;
 
-/// Properties of a connection that the kernel is asked for before it exists.
+/// Options of a connection that the kernel needs before the connection exists.
 #[derive(Clone, Debug, Default)]
 pub struct DccpOptions {
-    /// The service code (RFC 4340 §8.1.2).
+    /// Service code (RFC 4340 §8.1.2).
     pub service_code: u32,
-    /// Congestion controls for the data sent, the most wanted first; the kernel's choice when empty.
+    /// Congestion controls for sent data, in descending preference; the kernel's choice if empty.
     pub tx_ccids: Vec<u8>,
-    /// The same for the data received.
+    /// Congestion controls for received data, in descending preference; the kernel's choice if
+    /// empty.
     pub rx_ccids: Vec<u8>,
-    /// Checksum coverage of the data sent (RFC 4340 §9.2), 0 to 15.
+    /// Checksum coverage of sent data (RFC 4340 §9.2), 0 to 15.
     pub send_coverage: u8,
-    /// The least coverage of the data received (RFC 4340 §9.2.1), 0 to 15.
+    /// Least checksum coverage of received data (RFC 4340 §9.2.1), 0 to 15.
     pub minimum_coverage: u8,
-    /// Datagrams that may wait to be sent; the kernel's number when absent, no bound when 0.
+    /// Largest number of datagrams that wait to be sent; the kernel's number if absent, no bound if
+    /// 0.
     pub send_queue_len: Option<u32>,
 }
 
-/// A non-blocking DCCP socket: a listener, or one end of a connection. Closing it sends what waits in
-/// its queue first, for five seconds at most.
+/// A non-blocking DCCP socket: a listener, or one end of a connection. Closing it first sends the
+/// datagrams in its queue, for five seconds at most.
 #[derive(Debug)]
 pub struct DccpSocket {
     fd: OwnedFd,
@@ -44,8 +48,8 @@ impl DccpSocket {
     ///
     /// # Errors
     ///
-    /// Which step failed on what. `ESOCKTNOSUPPORT` or `EPROTONOSUPPORT`: this kernel has no DCCP
-    /// ([`is_absent`]).
+    /// The step that failed, and its object. `ESOCKTNOSUPPORT` or `EPROTONOSUPPORT`: this kernel
+    /// has no DCCP ([`is_absent`]).
     fn open(address: SocketAddr, options: &DccpOptions) -> Result<Self, NetError> {
         let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
         let kind = libc::SOCK_DCCP | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
@@ -93,24 +97,25 @@ impl DccpSocket {
         self.set_linger(LINGER_S).map_err(NetError::on("set", "SO_LINGER"))
     }
 
-    /// Sets how long a close waits for the send queue; with 0 it resets the connection.
+    /// Sets the time that a close waits for the send queue; with 0 it resets the connection.
     fn set_linger(&self, seconds: libc::c_int) -> io::Result<()> {
-        // `struct linger`: whether it counts, and the time.
+        // `struct linger`: a flag whether it applies, and the time.
         let value = [1_i32, seconds].map(i32::to_ne_bytes);
         self.set(libc::SOL_SOCKET, libc::SO_LINGER, value.as_flattened())
     }
 
-    /// Begins to connect to `server`. The connection is open once the socket can be written to and
-    /// [`DccpSocket::take_error`] has nothing to report.
+    /// Begins to connect to `server`. The connection is open once the socket is writable and
+    /// [`DccpSocket::take_error`] reports no error.
     ///
     /// # Errors
     ///
-    /// What the kernel refused at once.
+    /// Errors that the kernel reports at once.
     pub fn connect(server: SocketAddr, options: &DccpOptions) -> Result<Self, NetError> {
         let socket = Self::open(server, options)?;
         let name = Name::of(server);
         let fd = socket.fd.as_raw_fd();
-        // SAFETY: `name` has NAME_BYTES octets, laid out as its family's sockaddr, and outlives the call.
+        // SAFETY: `name` has NAME_BYTES octets, laid out as its family's sockaddr, and outlives the
+        // call.
         match check(unsafe { libc::connect(fd, (&raw const name).cast(), NAME_BYTES) }) {
             Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => {
                 Err(NetError::new("connect to", server.to_string(), error))
@@ -119,12 +124,12 @@ impl DccpSocket {
         }
     }
 
-    /// Takes connections at `address`, as many as `backlog` at a time. At the unspecified address of
-    /// IPv6 it takes IPv4 as well, unless `is_v6_only`.
+    /// Listens for connections at `address`; at most `backlog` wait to be accepted. At the
+    /// unspecified address of IPv6 the socket accepts IPv4 as well, unless `is_v6_only`.
     ///
     /// # Errors
     ///
-    /// Which step failed on what.
+    /// The step that failed, and its object.
     pub fn listen(
         address: SocketAddr,
         is_v6_only: bool,
@@ -154,11 +159,11 @@ impl DccpSocket {
         Ok(socket)
     }
 
-    /// Takes one of the connections that wait, with the address of its other end.
+    /// Accepts a waiting connection and returns it with the address of its other end.
     ///
     /// # Errors
     ///
-    /// `WouldBlock` when none waits; what the kernel says.
+    /// `WouldBlock` if none waits, or the kernel's error.
     pub fn accept(&self) -> io::Result<(Self, SocketAddr)> {
         let (mut name, mut len) = (Name::EMPTY, NAME_BYTES);
         let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
@@ -170,11 +175,12 @@ impl DccpSocket {
         Ok((Self { fd: unsafe { OwnedFd::from_raw_fd(raw) } }, name.address()))
     }
 
-    /// Takes the error that waits at the socket, such as the reason for which a connection was refused.
+    /// Removes and returns the pending error of the socket, such as the reason for which a
+    /// connection was refused.
     ///
     /// # Errors
     ///
-    /// When it cannot be asked.
+    /// The error cannot be read.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         let code = self.number(libc::SOL_SOCKET, libc::SO_ERROR)?;
         Ok((code != 0).then(|| io::Error::from_raw_os_error(code)))
@@ -184,8 +190,8 @@ impl DccpSocket {
     ///
     /// # Errors
     ///
-    /// `WouldBlock` while the send queue is full, which `poll(2)` does not know: such a socket is
-    /// writable. How the connection ended.
+    /// `WouldBlock` while the send queue is full, which `poll(2)` does not show: such a socket is
+    /// writable. Otherwise the reason for which the connection ended.
     pub fn send(&self, datagram: &[u8]) -> io::Result<()> {
         let (fd, len) = (self.fd.as_raw_fd(), datagram.len());
         // SAFETY: `datagram` is readable for `len` octets during the call.
@@ -193,12 +199,12 @@ impl DccpSocket {
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Takes the next datagram; returns the octets of `buffer` that it fills, without those that have no
-    /// room. 0 is an empty datagram or, when [`DccpSocket::has_ended`], the end.
+    /// Receives the next datagram; returns the number of bytes that it fills in `buffer`, without
+    /// those that have no room. 0 is an empty datagram or, if [`DccpSocket::has_ended`], the end.
     ///
     /// # Errors
     ///
-    /// `WouldBlock` when there is none; how the connection ended.
+    /// `WouldBlock` if there is none, or the reason for which the connection ended.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let (fd, len) = (self.fd.as_raw_fd(), buffer.len());
         // SAFETY: `buffer` is writable for `len` octets during the call.
@@ -206,11 +212,12 @@ impl DccpSocket {
         usize::try_from(got).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Returns whether the other end has closed, so that nothing follows what waits to be received.
+    /// Returns true if the other end has closed, so that nothing follows the datagrams that wait to
+    /// be received.
     ///
     /// # Errors
     ///
-    /// When the kernel cannot be asked.
+    /// The kernel cannot report the state.
     pub fn has_ended(&self) -> io::Result<bool> {
         let ends = libc::POLLRDHUP | libc::POLLHUP | libc::POLLERR;
         let mut poll = libc::pollfd { fd: self.fd.as_raw_fd(), events: ends, revents: 0 };
@@ -219,21 +226,21 @@ impl DccpSocket {
         Ok(poll.revents & ends != 0)
     }
 
-    /// Octets of data that a datagram may have now (RFC 4340 §14).
+    /// Returns the largest payload of a datagram at present, in bytes (RFC 4340 §14).
     ///
     /// # Errors
     ///
-    /// When the kernel does not say.
+    /// The kernel does not report it.
     pub fn packet_bytes_max(&self) -> io::Result<usize> {
         let bytes = self.number(libc::SOL_DCCP, libc::DCCP_SOCKOPT_GET_CUR_MPS)?;
         Ok(usize::try_from(bytes).unwrap_or(0))
     }
 
-    /// Octets of kernel memory that datagrams take which wait to be sent (`SIOCOUTQ`).
+    /// Returns the bytes of kernel memory of datagrams that wait to be sent (`SIOCOUTQ`).
     ///
     /// # Errors
     ///
-    /// When the kernel does not say.
+    /// The kernel does not report it.
     pub fn queued_bytes(&self) -> io::Result<usize> {
         let mut bytes: libc::c_int = 0;
         // SAFETY: the request writes one int, which outlives the call.
@@ -241,21 +248,21 @@ impl DccpSocket {
         Ok(usize::try_from(bytes).unwrap_or(0))
     }
 
-    /// Packets that the kernel dropped because the receive buffer was full, since the socket was
-    /// opened, modulo 2^32.
+    /// Returns the number of packets that the kernel dropped because the receive buffer was full,
+    /// since the socket was opened, modulo 2^32.
     ///
     /// # Errors
     ///
-    /// When the kernel does not say.
+    /// The kernel does not report it.
     pub fn drops(&self) -> io::Result<u32> {
         memory::drops(self)
     }
 
-    /// The own address and port.
+    /// Returns the own address and port.
     ///
     /// # Errors
     ///
-    /// When the kernel does not say.
+    /// The kernel does not report them.
     pub fn local_address(&self) -> io::Result<SocketAddr> {
         let (mut name, mut len) = (Name::EMPTY, NAME_BYTES);
         let fd = self.fd.as_raw_fd();
@@ -264,27 +271,27 @@ impl DccpSocket {
         Ok(name.address())
     }
 
-    /// Congestion control of the data sent.
+    /// Returns the congestion control of sent data.
     ///
     /// # Errors
     ///
-    /// When the kernel does not say: before the connection is open.
+    /// The kernel does not report it, for example before the connection is open.
     pub fn tx_ccid(&self) -> io::Result<u8> {
         self.number(libc::SOL_DCCP, libc::DCCP_SOCKOPT_TX_CCID).map(|ccid| ccid as u8)
     }
 
-    /// The same of the data received.
+    /// Returns the congestion control of received data.
     ///
     /// # Errors
     ///
-    /// As [`DccpSocket::tx_ccid`].
+    /// The errors of [`DccpSocket::tx_ccid`].
     pub fn rx_ccid(&self) -> io::Result<u8> {
         self.number(libc::SOL_DCCP, libc::DCCP_SOCKOPT_RX_CCID).map(|ccid| ccid as u8)
     }
 
     /// Resets the connection at once.
     pub fn abort(self) {
-        // Where the kernel does not take that, closing still ends the connection.
+        // If the kernel does not accept that, closing still ends the connection.
         drop(self.set_linger(0));
     }
 
@@ -312,14 +319,14 @@ impl AsFd for DccpSocket {
     }
 }
 
-/// Returns whether an error says that this kernel has no DCCP: it is newer than Linux 6.15, was built
-/// without it, or may not load the module.
+/// Returns true if an error means that this kernel has no DCCP: it is newer than Linux 6.15, was
+/// built without it, or may not load the module.
 #[must_use]
 pub fn is_absent(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ESOCKTNOSUPPORT | libc::EPROTONOSUPPORT))
 }
 
-/// Returns the code of the Reset (RFC 4340 §5.6) for which Linux gives an error number
+/// Returns the code of the Reset (RFC 4340 §5.6) for which Linux returns an error number
 /// (`dccp_reset_code_convert` of its source). Codes 3 and 7 have one number.
 #[must_use]
 pub fn reset_number(error: &io::Error) -> Option<u8> {
@@ -353,8 +360,8 @@ mod tests {
         }
     }
 
-    /// Whether a datagram travels depends on the kernel below; the tests with a kernel that has DCCP are
-    /// those of the commands.
+    /// Tests a connection, or the error of a kernel without DCCP. The tests of the commands cover
+    /// kernels that have DCCP.
     #[test]
     fn a_connection_is_made_or_the_kernel_has_none() {
         let options = DccpOptions { service_code: 42, ..DccpOptions::default() };

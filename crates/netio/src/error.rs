@@ -1,8 +1,8 @@
-//! What the environment refused.
+//! Errors of the environment.
 
 use std::{fmt, io};
 
-/// A system call that failed while something was set up: what was tried, on what, and why not.
+/// A system call that failed during set-up: the operation, its object, and the cause.
 #[derive(Debug)]
 pub struct NetError {
     tried: &'static str,
@@ -11,19 +11,19 @@ pub struct NetError {
 }
 
 impl NetError {
-    /// An error of trying `tried` (an infinitive without "to") on `on`.
+    /// Creates an error of the operation `tried` (an infinitive without "to") on `on`.
     #[must_use]
     pub fn new(tried: &'static str, on: impl Into<String>, cause: io::Error) -> Self {
         Self { tried, on: on.into(), cause }
     }
 
-    /// What the kernel said.
+    /// Returns the kernel's error.
     #[must_use]
     pub const fn cause(&self) -> &io::Error {
         &self.cause
     }
 
-    /// Adapts `io::Error`s: `.map_err(NetError::on("bind", "127.0.0.1:67"))`.
+    /// Converts an `io::Error`: `.map_err(NetError::on("bind", "127.0.0.1:67"))`.
     pub fn on(tried: &'static str, on: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::new(tried, on, cause)
     }

@@ -1,16 +1,16 @@
-//! The limit of open files of a process, sockets among them (`RLIMIT_NOFILE`, getrlimit(2)).
+//! Limit of open files of a process, including sockets (`RLIMIT_NOFILE`, getrlimit(2)).
 #![allow(unsafe_code, reason = "getrlimit, setrlimit")]
 
 use std::io;
 
-/// Files that a process has open beside those that are counted.
+/// Allowance for files that a process has open in addition to the counted ones.
 const OTHERS: u64 = 64;
 
-/// Raises the soft limit as far as `count` files more need, and the hard limit where the process may.
+/// Raises the soft limit as far as `count` more files need, and the hard limit if the process may.
 ///
 /// # Errors
 ///
-/// In words, when the hard limit is lower and cannot be raised.
+/// A text, if the hard limit is lower and cannot be raised.
 pub fn need(count: u64) -> Result<(), String> {
     let wanted = count.saturating_add(OTHERS);
     let limits =
@@ -48,14 +48,14 @@ mod tests {
     #[test]
     fn the_soft_limit_is_raised_as_far_as_needed() {
         let before = limits().unwrap();
-        // Not below what tests beside this one have open.
+        // The limit must not be below the files of tests that run at the same time.
         set(libc::rlimit { rlim_cur: 900, ..before }).unwrap();
         need(10).unwrap();
         assert_eq!(limits().unwrap().rlim_cur, 900);
         need(900).unwrap();
         assert_eq!(limits().unwrap().rlim_cur, 964);
         set(before).unwrap();
-        // More than the kernel grants to anyone (fs.nr_open).
+        // More than the kernel grants to any process (fs.nr_open).
         let problem = need(1 << 40).unwrap_err();
         assert!(problem.contains("ulimit -Hn"), "{problem}");
     }

@@ -1,9 +1,9 @@
 //! Socket filters: small classic BPF programs (`SO_ATTACH_FILTER`, `socket(7)`) that decide which
-//! datagrams a socket gets. A packet socket and the UDP sockets beside it take disjoint shares by
-//! filters that ask the same questions, [`Broadcasts`] and [`Unicast`].
+//! datagrams a socket gets. A packet socket and the UDP sockets next to it get disjoint shares by
+//! filters with the same tests, [`Broadcasts`] and [`Unicast`].
 //!
 //! Budget: about 20 instructions, compiled by the kernel, for each packet that the interface
-//! receives (a packet socket's) or each datagram of the port (a UDP socket's).
+//! receives (packet socket) or each datagram of the port (UDP socket).
 #![allow(unsafe_code, reason = "setsockopt with a filter program")]
 
 use std::io;
@@ -13,26 +13,27 @@ use std::os::fd::{AsFd, AsRawFd};
 use crate::steer::{self, instruction};
 use crate::{PacketSocket, UdpSocket, check};
 
-/// Link type of Ethernet and what looks like it (`ARPHRD_ETHER`).
+/// Link type of Ethernet and of similar devices (`ARPHRD_ETHER`).
 const ETHERNET: u32 = 1;
-/// Octets of an Ethernet header without tags.
+/// Bytes of an Ethernet header without tags.
 const ETHERNET_HEADER: u32 = 14;
-/// Octets of a UDP header.
+/// Bytes of a UDP header.
 const UDP_HEADER: u32 = 8;
-/// 255.255.255.255.
+/// The address 255.255.255.255.
 const EVERYONE: u32 = u32::MAX;
-/// The first four bits of an IPv4 address, and what they are of a group (RFC 1112 §4).
+/// Mask of the first four bits of an IPv4 address, and their value in a group's address (RFC 1112
+/// §4).
 const CLASS_BITS: u32 = 0xf000_0000;
 const GROUP_CLASS: u32 = 0xe000_0000;
-/// The lowest IPv4 address that is no station's: groups, reserved ones, 255.255.255.255.
+/// Lowest IPv4 address that belongs to no station: groups, reserved ones, 255.255.255.255.
 const LOWEST_GROUP: u32 = 0xe000_0000;
-/// Octets of UDP header and payload of a datagram that a packet socket takes, at most. Packet sockets
-/// see fragments and UDP sockets what was made of them, in which nothing tells that; longer datagrams,
-/// which may come in fragments, stay with UDP sockets (1,280: the least MTU of links that carry
-/// IPv6, RFC 8200 §5).
+/// Longest datagram that a packet socket accepts, in bytes of UDP header and payload. Packet
+/// sockets see fragments; UDP sockets see the reassembled datagram, which does not show that.
+/// Longer datagrams, which may come in fragments, stay with UDP sockets (1,280: the least MTU of
+/// links that carry IPv6, RFC 8200 §5).
 const DIRECT_MAX: u32 = 1_280 - 20;
-/// Kinds of packet (`packet(7)`): for a group of stations, sent by this machine. Those for this station
-/// and for all have lower numbers, those for another station one between.
+/// Kinds of packet (`packet(7)`): for a group of stations, and sent by this machine. Packets for
+/// this station and for all have lower numbers, packets for another station one between.
 const KIND_MULTICAST: u32 = libc::PACKET_MULTICAST as u32;
 const KIND_OUTGOING: u32 = libc::PACKET_OUTGOING as u32;
 
@@ -42,42 +43,42 @@ const LOAD_WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
 const ACCEPT: libc::sock_filter = instruction(libc::BPF_RET | libc::BPF_K, u32::MAX);
 const DROP: libc::sock_filter = instruction(libc::BPF_RET | libc::BPF_K, 0);
 
-/// Which of the sockets that share a port takes what is sent to 255.255.255.255 or to a group. The
-/// kernel gives every one of them a copy, whatever [`steer::spread`] says, and whatever frame it came
-/// in. So it does with what is sent to a subnet's broadcast address, which a filter cannot tell: that
-/// is left to the reader of the socket.
+/// Choice of the socket that gets a datagram to 255.255.255.255 or to a group, among the sockets
+/// that share a port. The kernel gives each of them a copy, regardless of [`steer::spread`] and of
+/// the frame. It does the same with datagrams to a subnet's broadcast address, which a filter
+/// cannot recognize: the reader of the socket has to drop those copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// Offset in the payload of the four octets that [`steer::Key::Payload`] looks at.
+    /// Offset in the payload of the four bytes that [`steer::Key::Payload`] reads.
     pub payload_offset: u32,
     /// Number of this socket.
     pub index: u32,
-    /// Number of sockets.
+    /// Count of sockets.
     pub of: u32,
 }
 
-/// Unicast datagrams over Ethernet that a packet socket takes and the UDP sockets beside it leave:
-/// those for one of `addresses` whose four octets at `zero_offset` of the payload are 0. Fragments and
-/// datagrams of more than 1,280 octets stay with the UDP sockets.
+/// Unicast datagrams over Ethernet that a packet socket accepts and the UDP sockets next to it
+/// drop: datagrams for one of `addresses` whose four bytes at `zero_offset` of the payload are 0.
+/// Fragments and datagrams of more than 1,280 bytes stay with the UDP sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unicast<'a> {
-    /// Own addresses; of more than [`Unicast::ADDRESSES_MAX`] the first count.
+    /// Own addresses; the first [`Unicast::ADDRESSES_MAX`] count.
     pub addresses: &'a [Ipv4Addr],
-    /// Where the four octets are.
+    /// Offset of the four bytes in the payload.
     pub zero_offset: u32,
 }
 
 impl Unicast<'_> {
-    /// Addresses that a filter has room for: the kernel bounds the memory of a socket's options
+    /// Largest number of addresses in a filter: the kernel bounds the memory of a socket's options
     /// (`net.core.optmem_max`).
     pub const ADDRESSES_MAX: usize = 128;
 
-    /// Octets of UDP header and payload up to the end of the four octets.
+    /// Returns the number of bytes from the UDP header to the end of the four bytes.
     const fn len_min(&self) -> u32 {
         UDP_HEADER + self.zero_offset + 4
     }
 
-    /// Accepts or drops by the IPv4 address in the accumulator.
+    /// Returns the steps that accept or drop by the IPv4 address in the accumulator.
     fn by_address(&self, ours: libc::sock_filter, other: libc::sock_filter) -> Steps {
         let known = self.addresses.iter().take(Self::ADDRESSES_MAX);
         let is_equal = instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0);
@@ -87,29 +88,30 @@ impl Unicast<'_> {
     }
 }
 
-/// What a UDP socket does with broadcasts, and what it leaves to a packet socket beside it.
+/// Broadcasts that a UDP socket accepts, and datagrams that it leaves to a packet socket next to
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broadcasts<'a> {
-    /// Leaves to a packet socket what comes over Ethernet for 255.255.255.255.
+    /// True to leave datagrams over Ethernet for 255.255.255.255 to a packet socket.
     pub are_left: bool,
-    /// Leaves these to a packet socket, too.
+    /// Unicast datagrams to leave to a packet socket, too.
     pub unicast_left: Option<Unicast<'a>>,
-    /// Which of the others it takes; all when `None`.
+    /// Share of the other broadcasts; all if `None`.
     pub share: Option<Share>,
 }
 
 /// Instructions in their order.
 type Steps = Vec<libc::sock_filter>;
 
-/// A program in the making: tests that drop or accept, in order, and acceptance at the end.
+/// A program under construction: tests that drop or accept, in order, and acceptance at the end.
 #[derive(Default)]
 struct Program(Steps);
 
-/// Jump offsets that [`Program::finish`] replaces by the way to the end.
+/// Jump offsets that [`Program::finish`] replaces by the distance to the end.
 const TO_DROP: u8 = u8::MAX;
 const TO_ACCEPT: u8 = u8::MAX - 1;
-/// A jump without condition, whose offset [`Program::finish_with`] replaces by the way to what follows
-/// the ends.
+/// An unconditional jump whose offset [`Program::finish_with`] replaces by the distance to the
+/// steps after the ends.
 const GO_ON: libc::sock_filter = instruction(libc::BPF_JMP | libc::BPF_JA, u32::MAX);
 
 impl Program {
@@ -118,7 +120,7 @@ impl Program {
         self
     }
 
-    /// Loads one of the values that the kernel keeps beside the packet.
+    /// Loads a value that the kernel keeps next to the packet.
     fn load_beside(self, value: libc::c_int) -> Self {
         self.then(LOAD_WORD, (libc::SKF_AD_OFF + value).cast_unsigned())
     }
@@ -129,18 +131,18 @@ impl Program {
         self
     }
 
-    /// Drops unless the accumulator is `k`.
+    /// Drops the packet unless the accumulator is `k`.
     fn require(self, k: u32) -> Self {
         self.jump(libc::BPF_JEQ, k, 0, TO_DROP)
     }
 
-    /// Goes on with what [`Program::finish_with`] puts behind the ends.
+    /// Continues with the steps that [`Program::finish_with`] puts after the ends.
     fn go_on(mut self) -> Self {
         self.0.push(GO_ON);
         self
     }
 
-    /// The program with its two ends and `rest`, to which [`Program::go_on`] leads.
+    /// Returns the program with its two ends and `rest`, to which [`Program::go_on`] jumps.
     fn finish_with(mut self, rest: Steps) -> Steps {
         let rest_at = self.0.len() + 2;
         let steps = self.0.iter_mut().enumerate();
@@ -152,7 +154,7 @@ impl Program {
         program
     }
 
-    /// The program with its two ends.
+    /// Returns the program with its two ends.
     fn finish(mut self) -> Steps {
         let accept_at = self.0.len();
         for (at, step) in self.0.iter_mut().enumerate() {
@@ -170,10 +172,10 @@ impl Program {
     }
 }
 
-/// For a packet socket whose packets begin with the IPv4 header: whole UDP datagrams over Ethernet
-/// for `port`, in whatever frame; without `unicast` those for 255.255.255.255, else those of `unicast`,
-/// also those from 0.0.0.0 whatever they hold: UDP sockets do not get those. Frames for other stations and other VLANs are left
-/// out.
+/// Returns the filter of a packet socket whose packets begin with the IPv4 header. It accepts
+/// complete UDP datagrams over Ethernet for `port`, in any frame: without `unicast` those for
+/// 255.255.255.255, else those of `unicast`, and all from 0.0.0.0, since UDP sockets do not get
+/// these. Frames for other stations and other VLANs are dropped.
 pub(crate) fn on_link_to(port: u16, unicast: Option<Unicast<'_>>) -> Steps {
     let destination = 16;
     let program = Program::default()
@@ -204,8 +206,9 @@ pub(crate) fn on_link_to(port: u16, unicast: Option<Unicast<'_>>) -> Steps {
         .finish_with(unicast.by_address(ACCEPT, DROP))
 }
 
-/// For a packet socket of whole frames: what comes in for UDP port `port` over IPv4, to whatever station
-/// and address, and with `takes_arp` all ARP. Fragments and frames of VLANs are left out.
+/// Returns the filter of a packet socket of whole frames that accepts incoming datagrams for UDP
+/// port `port` over IPv4, for any station and address, and with `takes_arp` all ARP. Fragments and
+/// frames of VLANs are dropped.
 pub(crate) fn datagrams_to(port: u16, takes_arp: bool) -> Steps {
     let arp_ends = if takes_arp { TO_ACCEPT } else { TO_DROP };
     Program::default()
@@ -226,8 +229,8 @@ pub(crate) fn datagrams_to(port: u16, takes_arp: bool) -> Steps {
         .finish()
 }
 
-/// For a packet socket that shall see what comes in through its interface, not what the machine
-/// sends there.
+/// Returns the filter of a packet socket that accepts frames which arrive through its interface,
+/// and not those that the machine sends.
 pub(crate) fn received() -> Steps {
     Program::default()
         .load_beside(libc::SKF_AD_PKTTYPE)
@@ -235,8 +238,8 @@ pub(crate) fn received() -> Steps {
         .finish()
 }
 
-/// For a socket of whole frames: whole UDP datagrams from `port`, over IPv4 or over IPv6 without
-/// extension headers, that come in through its interface.
+/// Returns the filter of a socket of whole frames that accepts incoming, complete UDP datagrams
+/// from `port`, over IPv4 or over IPv6 without extension headers.
 pub(crate) fn datagrams_from(port: u16) -> Steps {
     const ETHERNET_BYTES: u32 = 14;
     Program::default()
@@ -259,13 +262,13 @@ pub(crate) fn datagrams_from(port: u16) -> Steps {
         .finish()
 }
 
-/// For a socket that shall get nothing yet.
+/// Returns the filter of a socket that is to get nothing yet.
 pub(crate) fn nothing() -> Steps {
     vec![DROP]
 }
 
-/// For the group of packet sockets that share an interface: the one that takes a packet, by the
-/// four octets at `payload_offset` behind IPv4 and UDP header.
+/// Returns the program for a group of packet sockets that share an interface. It chooses the socket
+/// of a packet by the four bytes at `payload_offset` after IPv4 and UDP header.
 pub(crate) fn spread_packets(payload_offset: u32, sockets: u32) -> Steps {
     let mut program = vec![
         instruction(libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH, 0),
@@ -316,29 +319,30 @@ fn udp_program(broadcasts: Broadcasts<'_>) -> Steps {
     }
 }
 
-/// Says which unicast datagrams for `port` `socket` takes from now on; it takes no broadcasts.
+/// Sets the unicast datagrams for `port` that `socket` accepts from now on; it accepts no
+/// broadcasts.
 ///
 /// # Errors
 ///
-/// What `setsockopt(2)` reports; the socket then takes nothing.
+/// The error of `setsockopt(2)`; the socket then accepts nothing.
 pub fn set_unicast(socket: &PacketSocket, port: u16, unicast: Unicast<'_>) -> io::Result<()> {
-    // Never without a filter: the socket would take all that the interface receives.
+    // The socket is never without a filter: it would get everything that the interface receives.
     replace(socket, &on_link_to(port, Some(unicast)))
         .inspect_err(|_| drop(replace(socket, &nothing())))
 }
 
-/// Says which broadcasts `socket` takes from now on, and which unicast datagrams it leaves.
+/// Sets the broadcasts that `socket` accepts from now on, and the unicast datagrams that it drops.
 ///
 /// # Errors
 ///
-/// What `setsockopt(2)` reports; ENOMEM when the filter alone has more than `net.core.optmem_max` octets,
-/// and then the socket has none and takes everything.
+/// The error of `setsockopt(2)`. ENOMEM if the filter alone has more than `net.core.optmem_max`
+/// bytes; the socket then has no filter and accepts everything.
 pub fn set_broadcasts(socket: &UdpSocket, broadcasts: Broadcasts<'_>) -> io::Result<()> {
     replace(socket, &udp_program(broadcasts))
 }
 
-/// Makes `program` the filter of `socket`, in place of another. The kernel counts both until the other
-/// one is gone, so where it has no room for two, the socket is without for a moment.
+/// Makes `program` the filter of `socket`, instead of another. The kernel counts both until the
+/// other one is gone, so if it has no room for two, the socket has no filter for a moment.
 fn replace(socket: &impl AsFd, program: &[libc::sock_filter]) -> io::Result<()> {
     let attach = || attach(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, program);
     attach().or_else(|error| {
@@ -350,7 +354,7 @@ fn replace(socket: &impl AsFd, program: &[libc::sock_filter]) -> io::Result<()> 
     })
 }
 
-/// Takes the filter of `socket` away; there may be none.
+/// Removes the filter of `socket`, if there is one.
 fn detach(socket: &impl AsFd) {
     let (fd, value) = (socket.as_fd().as_raw_fd(), 0 as libc::c_int);
     let size = size_of::<libc::c_int>() as libc::socklen_t;
@@ -366,16 +370,16 @@ fn detach(socket: &impl AsFd) {
     }
 }
 
-/// Has `socket` drop whatever comes from now on: its port is taken, which is all that it is for.
+/// Makes `socket` drop everything that arrives from now on: it only occupies its port.
 ///
 /// # Errors
 ///
-/// What `setsockopt(2)` reports.
+/// The error of `setsockopt(2)`.
 pub fn take_nothing(socket: &UdpSocket) -> io::Result<()> {
     attach(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &nothing())
 }
 
-/// Gives `program` to the kernel by `option`.
+/// Attaches `program` to the socket by `option`.
 pub(crate) fn attach(
     socket: &impl AsFd,
     level: libc::c_int,

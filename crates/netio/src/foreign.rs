@@ -1,5 +1,6 @@
-//! Sockets of other processes: what the kernel gave them, and giving them another receive buffer. For
-//! whoever measures a program that has no such setting. Read `pidfd_getfd(2)`; Linux 5.6 and later.
+//! Sockets of other processes: reading the receive buffer that the kernel gave them, and setting
+//! another one, for measurements of programs that have no such setting. See `pidfd_getfd(2)`; Linux
+//! 5.6 and later.
 #![allow(unsafe_code, reason = "pidfd_open, pidfd_getfd")]
 
 use std::io;
@@ -7,13 +8,13 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::{UdpSocket, check};
 
-/// Descriptor `fd` of process `pid`, which must be a UDP socket. Both processes have the same socket from
-/// now on; the other's stays open when this one is dropped.
+/// Returns descriptor `fd` of process `pid`, which must be a UDP socket. Both processes share the
+/// socket from now on; the other's descriptor stays open when this one is dropped.
 ///
 /// # Errors
 ///
-/// `ESRCH` and `EBADF` when there is no such process or descriptor, `EPERM` when the caller may not trace
-/// the process, `ENOSYS` where the kernel is too old.
+/// `ESRCH` and `EBADF` if there is no such process or descriptor, `EPERM` if the caller may not
+/// trace the process, `ENOSYS` if the kernel is too old.
 pub fn udp_socket_of(pid: u32, fd: RawFd) -> io::Result<UdpSocket> {
     let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
     // SAFETY: no pointers; the result is checked.
@@ -23,7 +24,7 @@ pub fn udp_socket_of(pid: u32, fd: RawFd) -> io::Result<UdpSocket> {
     Ok(UdpSocket::from(owned(found)?))
 }
 
-/// A descriptor that a system call has just opened.
+/// Takes ownership of a descriptor that a system call has just opened.
 fn owned(result: libc::c_long) -> io::Result<OwnedFd> {
     let fd = check(result as libc::c_int)?;
     // SAFETY: `fd` was just opened and belongs to nobody else.
@@ -41,7 +42,7 @@ mod tests {
         let own = StdSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let there = match udp_socket_of(std::process::id(), own.as_raw_fd()) {
             Ok(there) => there,
-            // A sandbox may forbid it, which is the other legitimate answer.
+            // A sandbox may forbid it, which is the other legitimate outcome.
             Err(error) => {
                 let known = [libc::EPERM, libc::ENOSYS];
                 assert!(known.contains(&error.raw_os_error().unwrap()), "{error}");

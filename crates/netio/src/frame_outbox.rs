@@ -1,6 +1,7 @@
-//! UDP datagrams in frames of an interface by AF_XDP, past UDP of the kernel. What is sent so costs a
-//! third of what a socket does, and a batch is over before the other end of a veth pair has taken its first
-//! frame, so that it takes one interrupt between processors instead of one for each frame.
+//! UDP datagrams in frames of an interface by AF_XDP, past the kernel's UDP. A datagram sent this
+//! way costs a third of one through a socket, and a batch is complete before the other end of a
+//! veth pair has received its first frame, so that it gets one interrupt between processors instead
+//! of one for each frame.
 //!
 //! Budget: one `sendto` per batch and about 60 ns per frame of our own; nothing is allocated after
 //! construction. The kernel's routing, its filters and its fragmentation do not apply.
@@ -17,30 +18,31 @@ use crate::outbox::{SEND_SLOTS, STALL_CHECK_NS, STALL_LIMIT_NS};
 use crate::send::SendCounts;
 use crate::{Clock, NetError, interface, neighbor, poll, route};
 
-/// Memory of the frames, octets: 4,096 of them.
+/// Size of the memory for frames: 4,096 of them.
 const RING: RingSize = RingSize { bytes: 8 << 20, slot_bytes: 2_048 };
 
-/// The way of frames to a server.
+/// Route of frames to a server.
 #[derive(Clone, Debug)]
 pub struct FrameRoute {
-    /// The name of the interface that they leave by.
+    /// Name of the interface through which they leave.
     pub interface: String,
-    /// Its transmit queue, which no other AF_XDP socket may have.
+    /// Transmit queue of the interface, which no other AF_XDP socket may have.
     pub queue: u32,
     /// Hardware address of the server, or of the router on the way there.
     pub destination_mac: [u8; 6],
-    /// The own address where messages do not have one of their own.
+    /// Own address of messages that have none of their own.
     pub source: IpAddr,
 }
 
 impl FrameRoute {
-    /// The way by the first queue of `interface` to `server`, by the hardware address `mac` or the one
-    /// that the kernel knows, from `source` or the address that the kernel would choose. `None` when no
-    /// hardware address is known ([`neighbor::unknown`] says so in words).
+    /// Returns the route through the first queue of `interface` to `server`, by the hardware
+    /// address `mac` or the one that the kernel knows, from `source` or the address that the kernel
+    /// would choose; `None` if no hardware address is known ([`neighbor::unknown`] has the text for
+    /// that).
     ///
     /// # Errors
     ///
-    /// When the kernel's ARP table cannot be read or there is no route to the server.
+    /// The kernel's ARP table cannot be read, or there is no route to the server.
     pub fn to(
         server: SocketAddr,
         interface: &str,
@@ -60,7 +62,7 @@ impl FrameRoute {
     }
 }
 
-/// Frames on their way into the kernel.
+/// Frames to be passed to the kernel.
 pub(crate) struct FrameBatch {
     sender: XdpSender,
     ethernet: ethernet::Header,
@@ -68,17 +70,17 @@ pub(crate) struct FrameBatch {
     destination: SocketAddr,
     /// Frames that were committed since the last flush.
     queued: usize,
-    /// Octets of the payload of the last one.
+    /// Payload bytes of the last frame.
     last_bytes: u64,
     counts: SendCounts,
 }
 
 impl FrameBatch {
-    /// An empty batch on `route` to `destination` for messages of up to `message_bytes`.
+    /// Creates an empty batch on `route` to `destination` for messages of up to `message_bytes`.
     ///
     /// # Errors
     ///
-    /// When there is no such interface, or it has no hardware address, or messages may be too long for it
+    /// There is no such interface, it has no hardware address, messages may be too long for it
     /// (`EMSGSIZE`), or the kernel refuses the socket: see [`XdpSender::open`].
     pub(crate) fn open(
         route: &FrameRoute,
@@ -126,7 +128,7 @@ impl FrameBatch {
         Some(&mut self.sender.slot()?[at..])
     }
 
-    /// Writes the headers in front of the `len` octets that were written into the slot.
+    /// Queues the `len` bytes in the slot, with headers before them.
     pub(crate) fn commit(&mut self, len: usize, source: Option<IpAddr>) {
         let source =
             SocketAddr::new(source.unwrap_or_else(|| self.source.ip()), self.source.port());
@@ -151,7 +153,7 @@ impl FrameBatch {
         self.count_queued();
     }
 
-    /// Queues the frame that was committed last once more, if there is room.
+    /// Queues the last committed frame once more, if there is room; returns true if it did.
     pub(crate) fn repeat(&mut self) -> bool {
         let is_queued = self.queued > 0 && self.queued < SEND_SLOTS && self.sender.repeat();
         if is_queued {
@@ -165,7 +167,7 @@ impl FrameBatch {
         self.counts.sent_bytes += self.last_bytes;
     }
 
-    /// Has the kernel take all that waits, and waits until there is room for as much again.
+    /// Passes all waiting frames to the kernel, and waits until there is room for as many again.
     pub(crate) fn flush(&mut self, now_ns: u64) -> io::Result<()> {
         if self.queued > 0 {
             self.counts.calls += 1;
@@ -185,7 +187,7 @@ impl FrameBatch {
     }
 }
 
-/// Octets in front of a payload to `destination`.
+/// Returns the number of bytes before a payload to `destination`.
 const fn headers_bytes(destination: SocketAddr) -> usize {
     let ip_bytes = if destination.is_ipv4() { ipv4::HEADER_LEN } else { ipv6::HEADER_LEN };
     ethernet::HEADER_LEN + ip_bytes + udp::HEADER_LEN

@@ -1,4 +1,4 @@
-//! The machine's network interfaces: name, index, addresses, as `getifaddrs(3)` lists them for the
+//! Network interfaces of the machine: name, index, addresses, as `getifaddrs(3)` lists them for the
 //! calling thread's network namespace.
 #![allow(unsafe_code, reason = "getifaddrs")]
 
@@ -11,25 +11,25 @@ use crate::check;
 /// One interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// Its name.
+    /// Name of the interface.
     pub name: String,
-    /// Its index, the scope of its link-local addresses.
+    /// Index of the interface, the scope of its link-local addresses.
     pub index: u32,
-    /// Up and running: frames can pass.
+    /// True if the interface is up and running, so that frames can pass.
     pub is_up: bool,
-    /// A loopback interface.
+    /// True for a loopback interface.
     pub is_loopback: bool,
-    /// Can carry multicast.
+    /// True if the interface can carry multicast.
     pub is_multicast: bool,
-    /// Hardware address; `None` unless it has six octets.
+    /// Hardware address; `None` unless it has six bytes.
     pub mac: Option<[u8; 6]>,
     /// Addresses of both families in the kernel's order. An IPv6 address may still be tentative
-    /// (RFC 4862 §5.4), when it cannot be bound.
+    /// (RFC 4862 §5.4); a socket cannot bind to it then.
     pub addresses: Vec<IpAddr>,
 }
 
 impl Interface {
-    /// The first link-local IPv6 address (RFC 4291 §2.5.6).
+    /// Returns the first link-local IPv6 address (RFC 4291 §2.5.6).
     #[must_use]
     pub fn link_local(&self) -> Option<Ipv6Addr> {
         self.addresses.iter().find_map(|address| match address {
@@ -39,7 +39,7 @@ impl Interface {
     }
 }
 
-/// Frees the list that `getifaddrs` made.
+/// List of `getifaddrs`, freed when dropped.
 struct List(*mut libc::ifaddrs);
 
 impl Drop for List {
@@ -49,11 +49,11 @@ impl Drop for List {
     }
 }
 
-/// All interfaces of the calling thread's namespace, by index.
+/// Returns all interfaces of the calling thread's namespace, by index.
 ///
 /// # Errors
 ///
-/// What `getifaddrs(3)` reports.
+/// The error of `getifaddrs(3)`.
 pub fn list() -> io::Result<Vec<Interface>> {
     let mut first = std::ptr::null_mut();
     // SAFETY: `first` is writable; on success it leads to a list that `List` frees.
@@ -69,7 +69,7 @@ pub fn list() -> io::Result<Vec<Interface>> {
         // SAFETY: as for the name.
         let index = unsafe { libc::if_nametoindex(entry.ifa_name) };
         if index == 0 {
-            // Removed since the list was made.
+            // The interface was removed since the list was made.
             continue;
         }
         let place = interfaces.iter().position(|known| known.index == index);
@@ -83,11 +83,11 @@ pub fn list() -> io::Result<Vec<Interface>> {
     Ok(interfaces)
 }
 
-/// The interface called `name`.
+/// Returns the interface called `name`.
 ///
 /// # Errors
 ///
-/// As [`list`], and ENODEV when there is none.
+/// The errors of [`list`], and ENODEV if there is none.
 pub fn named(name: &str) -> io::Result<Interface> {
     let found = list()?.into_iter().find(|interface| interface.name == name);
     found.ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))

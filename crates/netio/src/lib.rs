@@ -1,12 +1,13 @@
-//! The edge to the Linux kernel: batched UDP and raw sockets, connections of TCP, sockets of the kernel's
-//! DCCP, packet and frame sockets, TUN devices, routes, interfaces, clocks, wake-ups, readiness, signals, processor placement, namespaces, the
-//! confinement of a process, the standard output and the screen. All unsafe code of the project lives here, each block with
-//! its argument; nothing here knows a protocol above UDP.
+//! The edge to the Linux kernel: batched UDP and raw sockets, TCP connections, sockets of the
+//! kernel's DCCP, packet and frame sockets, TUN devices, routes, interfaces, clocks, wake-ups,
+//! readiness, signals, processor placement, namespaces, the confinement of a process, the standard
+//! output and the screen. All unsafe code of the project is in this crate, each block with its
+//! argument; nothing here knows a protocol above UDP.
 //!
-//! Budget, per datagram of about 300 octets on loopback or veth: the kernel's stack traversal
-//! costs 1.0 to 1.7 µs to send and 0.4 µs to receive and batching does not change that; this
-//! crate adds less than 20 ns and 1/64 of a system call. With segmentation ([`SendBatch`]) and
-//! coalescing ([`RecvBatch`]) one traversal carries up to 64 datagrams: about 0.1 µs each.
+//! Budget, per datagram of about 300 bytes on loopback or veth: the kernel's stack traversal costs
+//! 1.0 to 1.7 µs to send and 0.4 µs to receive and batching does not change that; this crate adds
+//! less than 20 ns and 1/64 of a system call. With segmentation ([`SendBatch`]) and coalescing
+//! ([`RecvBatch`]) one traversal carries up to 64 datagrams: about 0.1 µs each.
 //!
 //! The crate supports Linux 4.18 and later; older kernels lack `UDP_SEGMENT`, newer ones nothing.
 
@@ -80,7 +81,7 @@ pub use udp::{DatagramSocket, UdpOptions, UdpSocket};
 pub use waker::Waker;
 pub use watch::InterfaceWatch;
 
-/// Turns the -1 of a system call into the error it left in `errno`.
+/// Converts the -1 of a system call into the error that it left in `errno`.
 pub(crate) fn check(result: libc::c_int) -> std::io::Result<libc::c_int> {
     if result < 0 { Err(std::io::Error::last_os_error()) } else { Ok(result) }
 }

@@ -1,6 +1,6 @@
-//! The plain responder: answers every datagram with one of the same content and size, knows no
-//! protocol and does nothing else. What it reaches is the limit that the kernel's UDP path sets to
-//! any server that uses the same system calls.
+//! The limit responder: answers every datagram with one of the same content and size, knows no
+//! protocol and does nothing else. Its rate is the limit that the kernel's UDP path sets to any
+//! server that uses the same system calls.
 //!
 //! Budget: that of [`crate::responder`] and one copy of the payload.
 
@@ -13,27 +13,27 @@ use crate::{Datagram, NetError, UdpOptions, UdpSocket};
 
 const BUFFER_BYTES: usize = 16 << 20;
 
-/// What a run of the plain responder did, in datagrams.
+/// Results of a run of the limit responder, in datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LimitCounts {
-    /// Taken from the socket.
+    /// Datagrams received from the socket.
     pub received: u64,
-    /// Handed to the kernel.
+    /// Datagrams that the kernel accepted.
     pub sent: u64,
-    /// Refused by the kernel or given up because the socket stayed full.
+    /// Datagrams that the kernel refused, or that were given up because the socket stayed full.
     pub refused: u64,
-    /// Dropped by the kernel because this socket was full.
+    /// Datagrams that the kernel dropped because this socket was full.
     pub socket_drops: u64,
 }
 
-/// How the plain responder runs.
+/// Options of the limit responder.
 #[derive(Clone, Copy, Debug)]
 pub struct LimitOptions {
-    /// The address and port to answer on. An IPv6 group with the scope of an interface makes the
-    /// responder a member there and answers from an address of that interface.
+    /// Address and port to answer on. With an IPv6 group and the scope of an interface the
+    /// responder joins the group there and answers from an address of that interface.
     pub listen: SocketAddr,
-    /// Group answers to one source (`UDP_SEGMENT`) and take trains (`UDP_GRO`). A different
-    /// limit: compare it with servers that do the same.
+    /// True to group answers to one source (`UDP_SEGMENT`) and to receive trains (`UDP_GRO`). This
+    /// is a different limit: compare it with servers that do the same.
     pub segmentation: bool,
 }
 
@@ -41,7 +41,7 @@ pub struct LimitOptions {
 ///
 /// # Errors
 ///
-/// When the socket cannot be opened or fails.
+/// The socket cannot be opened or fails.
 pub fn run(listen: SocketAddr, stop: &AtomicBool) -> Result<LimitCounts, NetError> {
     run_with(LimitOptions { listen, segmentation: false }, stop)
 }
@@ -50,7 +50,7 @@ pub fn run(listen: SocketAddr, stop: &AtomicBool) -> Result<LimitCounts, NetErro
 ///
 /// # Errors
 ///
-/// When the socket cannot be opened or fails.
+/// The socket cannot be opened or fails.
 pub fn run_with(options: LimitOptions, stop: &AtomicBool) -> Result<LimitCounts, NetError> {
     let group = match options.listen {
         SocketAddr::V6(listen) if listen.ip().is_multicast() => Some(listen),
@@ -79,7 +79,7 @@ pub fn run_with(options: LimitOptions, stop: &AtomicBool) -> Result<LimitCounts,
 ///
 /// # Errors
 ///
-/// What the kernel reports for the socket.
+/// The kernel's error for the socket.
 pub fn answer(
     socket: &UdpSocket,
     segmentation: bool,
@@ -95,7 +95,7 @@ pub fn answer(
     })
 }
 
-/// Sends everything back as it came.
+/// Responder that sends every datagram back unchanged.
 struct Plain;
 
 impl Respond for Plain {

@@ -1,4 +1,4 @@
-//! What the kernel counts of a socket's memory (`SO_MEMINFO`, `sock_diag(7)`).
+//! The kernel's counters of a socket's memory (`SO_MEMINFO`, `sock_diag(7)`).
 #![allow(unsafe_code, reason = "socket options")]
 
 use std::io;
@@ -6,12 +6,12 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use crate::check;
 
-/// Numbers that the kernel tells, and which of them counts the packets that were dropped.
+/// Count of the kernel's numbers, and index of the one that counts dropped packets.
 const NUMBERS: usize = 9;
 const DROPS: usize = 8;
 
-/// Packets that the kernel dropped because the receive buffer of the socket was full, since it was
-/// opened, modulo 2^32.
+/// Returns the number of packets that the kernel dropped because the receive buffer of the socket
+/// was full, since it was opened, modulo 2^32.
 pub(crate) fn drops(socket: &impl AsFd) -> io::Result<u32> {
     let mut numbers = [0_u32; NUMBERS];
     let mut size = size_of_val(&numbers) as libc::socklen_t;

@@ -1,9 +1,9 @@
-//! Socket addresses of both families as the kernel lays them out (`ip(7)`, `ipv6(7)`). Written and
-//! read octet by octet, so one array serves as either structure and no unsafe code is needed.
+//! Socket addresses of both families in the kernel's layout (`ip(7)`, `ipv6(7)`). They are written
+//! and read byte by byte, so one array serves as either structure and no unsafe code is needed.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
-/// Octets of a [`Name`]: `struct sockaddr_in6`. The kernel takes this length for both families.
+/// Bytes of a [`Name`]: `struct sockaddr_in6`. The kernel accepts this length for both families.
 pub(crate) const NAME_BYTES: libc::socklen_t = size_of::<Name>() as libc::socklen_t;
 
 /// Room for a `sockaddr_in` or a `sockaddr_in6`, aligned as both.
@@ -16,7 +16,7 @@ const _: () = assert!(size_of::<Name>() >= size_of::<libc::sockaddr_in>());
 const _: () = assert!(align_of::<Name>() == align_of::<libc::sockaddr_in6>());
 
 impl Name {
-    /// No address yet: room for the kernel to write one.
+    /// Empty room for the kernel to write an address into.
     pub(crate) const EMPTY: Self = Self([0; 28]);
 
     #[inline]
@@ -39,7 +39,7 @@ impl Name {
         name
     }
 
-    /// The address; a family other than IPv6 is read as IPv4, since a socket has no third.
+    /// Returns the address; a family other than IPv6 is read as IPv4, since a socket has no third.
     #[inline]
     pub(crate) fn address(&self) -> SocketAddr {
         let [f0, f1, p0, p1, a, b, c, d, rest @ ..] = self.0;

@@ -1,4 +1,4 @@
-//! Network namespaces: entering one that exists. Making and removing them is the testbed's.
+//! Entering of network namespaces. The testbed creates and removes them.
 #![allow(unsafe_code, reason = "setns, unshare")]
 
 use std::fs::File;
@@ -7,13 +7,13 @@ use std::path::Path;
 
 use crate::NetError;
 
-/// Moves the calling thread, and only it, into the network namespace at `path`
-/// (`/run/netns/NAME` or `/proc/PID/ns/net`). Sockets stay in the namespace they were opened in,
-/// so a short-lived thread can open them and hand them out.
+/// Moves the calling thread, and only it, into the network namespace at `path` (`/run/netns/NAME`
+/// or `/proc/PID/ns/net`). Sockets stay in the namespace in which they were opened, so a
+/// short-lived thread can open them for other threads.
 ///
 /// # Errors
 ///
-/// When the path cannot be opened, is no network namespace, or the right (`CAP_SYS_ADMIN`) is
+/// The path cannot be opened, is no network namespace, or the capability (`CAP_SYS_ADMIN`) is
 /// missing.
 pub fn enter(path: &Path) -> Result<(), NetError> {
     let shown = || path.display().to_string();
@@ -29,7 +29,7 @@ pub fn enter(path: &Path) -> Result<(), NetError> {
 ///
 /// # Errors
 ///
-/// When the right (`CAP_SYS_ADMIN`) is missing.
+/// The capability (`CAP_SYS_ADMIN`) is missing.
 pub fn enter_new() -> Result<(), NetError> {
     // SAFETY: no pointers.
     crate::check(unsafe { libc::unshare(libc::CLONE_NEWNET) })
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn the_own_namespace_can_be_entered_again() {
-        // Without the right to it the kernel says EPERM, which is the other legitimate answer.
+        // Without the capability the kernel returns EPERM, which is the other legitimate outcome.
         if let Err(error) = enter(Path::new("/proc/self/ns/net")) {
             assert_eq!(error.cause().raw_os_error(), Some(libc::EPERM));
         }

@@ -1,4 +1,4 @@
-//! Hardware addresses of neighbours, as the kernel knows them. It is asked for those of IPv4 only
+//! Hardware addresses of neighbours in the kernel's table, for IPv4 only
 //! (`/proc/thread-self/net/arp`); nothing is sent.
 
 use std::net::IpAddr;
@@ -6,22 +6,23 @@ use std::{fs, io};
 
 use crate::NetError;
 
-/// Where the kernel shows what ARP has told it (`proc_net(5)`).
+/// Path of the kernel's ARP table (`proc_net(5)`).
 const TABLE: &str = "/proc/thread-self/net/arp";
-/// `ATF_COM`: an entry that is complete.
+/// Flag `ATF_COM` of a complete entry.
 const COMPLETE: u32 = 2;
 
-/// The hardware address of `address`, if the kernel knows it.
+/// Returns the hardware address of `address`, if the kernel knows it.
 ///
 /// # Errors
 ///
-/// When the kernel's table cannot be read.
+/// The kernel's table cannot be read.
 pub fn known(address: IpAddr) -> Result<Option<[u8; 6]>, NetError> {
     let table = fs::read_to_string(TABLE).map_err(NetError::on("read", TABLE))?;
     Ok(in_table(&table, address))
 }
 
-/// That the hardware address of `server` is not known, in a sentence for whoever can state it.
+/// Returns the message that the hardware address of `server` is not known, for a user who can state
+/// it.
 #[must_use]
 pub fn unknown(server: IpAddr) -> String {
     format!(
@@ -40,7 +41,7 @@ fn in_table(table: &str, address: IpAddr) -> Option<[u8; 6]> {
     })
 }
 
-/// Reads six octets in hexadecimal with colons between them.
+/// Parses six bytes in hexadecimal with colons between them.
 ///
 /// # Errors
 ///

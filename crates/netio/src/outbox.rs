@@ -1,6 +1,6 @@
-//! The messages of a generator on their way into the kernel, each with a number, so that what left and
-//! what was refused can be told apart. Budget: one `sendmmsg` and one clock reading per flush; nothing
-//! is allocated after construction.
+//! Messages of a generator on their way into the kernel, each with a number, which distinguishes
+//! sent and refused ones. Budget: one `sendmmsg` and one clock reading per flush; nothing is
+//! allocated after construction.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,40 +11,40 @@ use crate::{Clock, DatagramSocket, NetError, PollFd, SendBatch, Source, poll};
 
 /// Messages sent with one system call.
 pub(crate) const SEND_SLOTS: usize = 128;
-/// How long a full socket is waited for before its messages are given up.
+/// Time to wait for a full socket before its messages are given up.
 pub const STALL_LIMIT_NS: u64 = 1_000_000_000;
-/// How long one wait for a full socket lasts at most.
+/// Longest duration of one wait for a full socket.
 pub const STALL_CHECK_NS: u64 = 1_000_000;
 
-/// Where messages go.
+/// Route of messages.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// The server.
+    /// Address of the server.
     pub destination: SocketAddr,
-    /// The own addresses that messages leave from in turn; empty: the socket's.
+    /// Own addresses that messages leave from in turn; if empty, that of the socket.
     pub sources: Vec<Source>,
-    /// Messages may leave in groups.
+    /// True if messages may leave in groups.
     pub segmentation: bool,
 }
 
-/// What carries messages.
+/// Carrier of messages.
 enum Carrier {
     Datagrams(SendBatch),
     Frames(FrameBatch),
 }
 
-/// Messages on their way into the kernel, each with the number of what it belongs to.
+/// Messages on their way into the kernel, each with the number of the exchange that it belongs to.
 pub struct Outbox {
     server: SocketAddr,
     sources: Vec<Source>,
     carrier: Carrier,
     numbers: Vec<u64>,
-    /// Slots before this one have left or been refused.
+    /// Number of the first slot that has neither left nor been refused.
     settled: usize,
 }
 
 impl Outbox {
-    /// An empty one for messages of up to `message_bytes` on `route`.
+    /// Creates an empty outbox for messages of up to `message_bytes` on `route`.
     #[must_use]
     pub fn new(route: Route, message_bytes: usize) -> Self {
         let slot_bytes = message_bytes.next_multiple_of(64);
@@ -52,12 +52,14 @@ impl Outbox {
         Self::of(route, Carrier::Datagrams(batch))
     }
 
-    /// The same, whose messages leave as `frames`, past UDP of the kernel and never in groups.
+    /// Creates an empty outbox whose messages leave as `frames`, past the kernel's UDP and never in
+    /// groups.
     ///
     /// # Errors
     ///
-    /// When there is no such interface, or it has no hardware address, or messages may be too long for it
-    /// (`EMSGSIZE`), or the kernel refuses the socket: see [`XdpSender::open`](crate::XdpSender::open).
+    /// There is no such interface, it has no hardware address, messages may be too long for it
+    /// (`EMSGSIZE`), or the kernel refuses the socket: see
+    /// [`XdpSender::open`](crate::XdpSender::open).
     pub fn of_frames(
         route: Route,
         frames: &FrameRoute,
@@ -77,7 +79,7 @@ impl Outbox {
         }
     }
 
-    /// Where the next message is written; `None` when what waits must be sent first.
+    /// Returns the slot for the next message; `None` if a flush has to come first.
     pub fn slot(&mut self) -> Option<&mut [u8]> {
         match &mut self.carrier {
             Carrier::Datagrams(batch) => batch.slot(),
@@ -85,7 +87,7 @@ impl Outbox {
         }
     }
 
-    /// What the kernel took and refused so far.
+    /// Returns the counts of messages that the kernel accepted and refused so far.
     #[must_use]
     pub const fn counts(&self) -> SendCounts {
         match &self.carrier {
@@ -94,7 +96,7 @@ impl Outbox {
         }
     }
 
-    /// True while messages leave in groups.
+    /// Returns true while messages leave in groups.
     #[must_use]
     pub const fn segmentation(&self) -> bool {
         match &self.carrier {
@@ -103,14 +105,14 @@ impl Outbox {
         }
     }
 
-    /// Whether messages leave as frames, by whatever socket they are flushed.
+    /// Returns true if messages leave as frames, regardless of the socket that they are flushed to.
     #[must_use]
     pub const fn sends_frames(&self) -> bool {
         matches!(self.carrier, Carrier::Frames(_))
     }
 
-    /// Queues the first `len` octets of the slot for `number`, from the own address `source` of the
-    /// route; frames need their port told by [`Outbox::leave_from`] before.
+    /// Queues the first `len` bytes of the slot for `number`, from the own address `source` of the
+    /// route. Frames need a call of [`Outbox::leave_from`] before, which sets their port.
     ///
     /// # Panics
     ///
@@ -131,14 +133,14 @@ impl Outbox {
         self.numbers.push(number);
     }
 
-    /// Frames leave from `source` from now on, where their route says nothing else of the address.
+    /// Sets the source of frames from now on; a source of the route replaces its address.
     pub fn leave_from(&mut self, source: SocketAddr) {
         if let Carrier::Frames(batch) = &mut self.carrier {
             batch.leave_from(source);
         }
     }
 
-    /// Queues the message that was queued last once more; false when what waits must be sent first.
+    /// Queues the last queued message once more; returns false if a flush has to come first.
     pub fn repeat(&mut self) -> bool {
         let number = self.numbers.last().copied();
         let is_queued = match &mut self.carrier {
@@ -149,12 +151,12 @@ impl Outbox {
         is_queued
     }
 
-    /// Sends everything, waiting while the socket is full, a second at most. Calls `left` with the
-    /// number of each message that the kernel took, and when.
+    /// Sends all messages, and waits while the socket is full, a second at most. Calls `left` with
+    /// the number of each message that the kernel accepted, and the time.
     ///
     /// # Errors
     ///
-    /// What `ppoll(2)` reports, and for frames what `sendto(2)` does.
+    /// The error of `ppoll(2)`, and for frames that of `sendto(2)`.
     pub fn flush(
         &mut self,
         socket: &impl DatagramSocket,

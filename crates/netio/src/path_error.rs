@@ -1,4 +1,4 @@
-//! What the network says of datagrams that were sent: ICMP errors with the part of the datagram that they
+//! Errors of the network for sent datagrams: ICMP errors with the part of the datagram that they
 //! quote (`IP_RECVERR`, `ip(7)`; `IPV6_RECVERR`, `ipv6(7)`), and the path's maximum length.
 #![allow(unsafe_code, reason = "recvmsg, setsockopt")]
 
@@ -11,28 +11,30 @@ use crate::name::{NAME_BYTES, Name};
 use crate::udp::DatagramSocket;
 use crate::{NetError, check};
 
-/// Room for `struct sock_extended_err`, the address of who says it, and packet info.
+/// Size in bytes of the control messages: `struct sock_extended_err`, the address of the error's
+/// sender, and packet info.
 const CONTROL_BYTES: usize = 256;
 
-/// A datagram of ours did not arrive, and somebody said so.
+/// Error for a datagram of ours that did not arrive.
 #[derive(Debug)]
 pub struct PathError {
-    /// Whom it was sent to.
+    /// Destination of the datagram.
     pub destination: SocketAddr,
-    /// Why: `ECONNREFUSED` and the like from afar, `EMSGSIZE` for what was too long.
+    /// Cause: `ECONNREFUSED` and similar errors of other machines, `EMSGSIZE` for a datagram that
+    /// was too long.
     pub cause: io::Error,
-    /// With `EMSGSIZE`, octets of the longest IP packet that passes.
+    /// With `EMSGSIZE`, bytes of the longest IP packet that passes.
     pub mtu_bytes: u32,
-    /// Octets of the quoted payload at the front of the buffer, behind the headers of IP and UDP.
+    /// Bytes of the quoted payload at the front of the buffer, without the headers of IP and UDP.
     pub quoted_len: usize,
 }
 
-/// Has the kernel keep what the network says, and never cut a datagram into fragments: one that is too
-/// long is refused with `EMSGSIZE`.
+/// Makes the kernel keep errors of the network, and never fragment a datagram: it refuses one that
+/// is too long with `EMSGSIZE`.
 ///
 /// # Errors
 ///
-/// Which option the kernel refuses.
+/// The option that the kernel refuses.
 pub fn report(socket: &impl DatagramSocket, is_v4: bool) -> Result<(), NetError> {
     let options = if is_v4 {
         [
@@ -57,7 +59,8 @@ pub fn report(socket: &impl DatagramSocket, is_v4: bool) -> Result<(), NetError>
     Ok(())
 }
 
-/// The next thing that the network said, if there is one; what it quotes goes to the front of `buffer`.
+/// Returns the next error of the network, if there is one, and puts the quoted payload at the front
+/// of `buffer`.
 pub fn receive(socket: &impl DatagramSocket, buffer: &mut [u8]) -> Option<PathError> {
     let mut name = Name::EMPTY;
     let mut room = [0_u8; CONTROL_BYTES];
@@ -72,8 +75,8 @@ pub fn receive(socket: &impl DatagramSocket, buffer: &mut [u8]) -> Option<PathEr
     header.msg_controllen = CONTROL_BYTES as _;
     let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
     let fd = socket.as_fd().as_raw_fd();
-    // SAFETY: the header leads to `name`, `vector` with `buffer`, and `room`, with their true lengths;
-    // all of them outlive the call.
+    // SAFETY: the header leads to `name`, `vector` with `buffer`, and `room`, with their true
+    // lengths; all of them outlive the call.
     let len = check(unsafe { libc::recvmsg(fd, &raw mut header, flags) as libc::c_int }).ok()?;
     #[allow(clippy::unnecessary_cast, reason = "the type differs between C libraries")]
     let used = (header.msg_controllen as usize).min(CONTROL_BYTES);

@@ -1,8 +1,8 @@
 //! The processor's prefetch instruction.
 #![allow(unsafe_code, reason = "prefetch")]
 
-/// Brings the cache line at `address` into all caches; see [`base::Prefetch`]. Without effect where
-/// the processor is not an x86.
+/// Loads the cache line at `address` into all caches; see [`base::Prefetch`]. It has no effect on
+/// processors other than x86.
 #[inline]
 pub fn prefetch(address: usize) {
     #[cfg(target_arch = "x86_64")]

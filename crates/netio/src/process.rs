@@ -1,11 +1,10 @@
-//! What a daemon sets for its whole process: the modes of files that it makes, and memory that it
-//! gives back.
+//! Settings of a daemon's whole process: the modes of new files, and the return of freed memory.
 #![allow(unsafe_code, reason = "umask, geteuid, getuid, malloc_trim")]
 
-/// Permissions that no file of a daemon grants: writing by its group, anything by others.
+/// Permissions that a daemon's files never have: writing by the group, anything by others.
 const WITHHELD: libc::mode_t = 0o027;
 
-/// Withholds from files that this process makes from now on what Kea withholds: writing by the
+/// Withholds from new files of this process the permissions that Kea withholds: writing by the
 /// group and everything by others. A mask that withholds more stays.
 pub fn restrict_umask() {
     // SAFETY: no pointers, and the call cannot fail.
@@ -15,15 +14,15 @@ pub fn restrict_umask() {
     }
 }
 
-/// Returns whether this process is root's.
+/// Returns true if this process is root's.
 #[must_use]
 pub fn is_root() -> bool {
     // SAFETY: no pointers, and the calls cannot fail.
     unsafe { libc::getuid() == 0 || libc::geteuid() == 0 }
 }
 
-/// Gives memory that was freed back to the system; the allocator keeps much of it otherwise. For
-/// after something large, since it looks at all that is free.
+/// Returns freed memory to the system; otherwise the allocator keeps much of it. Call it only after
+/// a large release, since it scans all free memory.
 pub fn return_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: no pointers; glibc's allocator locks what it touches.

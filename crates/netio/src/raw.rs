@@ -1,11 +1,12 @@
 //! Raw sockets of one IP protocol (`raw(7)`). Datagrams move through [`crate::RecvBatch`] and
-//! [`crate::SendBatch`] as those of UDP do. What comes over IPv4 begins with the IP header, what comes
-//! over IPv6 does not; what is sent never has one, the kernel writes it.
+//! [`crate::SendBatch`] as those of UDP do. A datagram received over IPv4 begins with the IP
+//! header, one received over IPv6 does not; a sent one never has an IP header, the kernel writes
+//! it.
 //!
-//! What it learns beside each datagram: addresses, interface, ECN field.
+//! With each datagram the socket delivers addresses, interface and ECN field.
 //!
-//! Every raw socket of a protocol gets every packet of it that the machine gets: whoever shares the
-//! protocol with others must leave alone what is theirs.
+//! Every raw socket of a protocol gets every packet of the protocol that the machine receives: a
+//! program that shares the protocol with others must ignore their packets.
 #![allow(unsafe_code, reason = "socket, bind, setsockopt")]
 
 use std::io;
@@ -15,16 +16,17 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use crate::name::{NAME_BYTES, Name};
 use crate::{NetError, check, memory};
 
-/// How a raw socket is opened.
+/// Options of a raw socket.
 #[derive(Clone, Copy, Debug)]
 pub struct RawOptions {
-    /// The address to bind, which gives the family; unspecified takes what comes to any.
+    /// Address to bind to, which determines the family; the unspecified address receives packets
+    /// for any.
     pub bind: IpAddr,
-    /// The number of the protocol over IP.
+    /// Number of the protocol over IP.
     pub protocol: u8,
-    /// Receive buffer wanted, in octets of kernel memory.
+    /// Size of the receive buffer, in bytes of kernel memory.
     pub receive_buffer_bytes: usize,
-    /// Send buffer wanted.
+    /// Size of the send buffer, in bytes of kernel memory.
     pub send_buffer_bytes: usize,
 }
 
@@ -39,16 +41,17 @@ impl RawSocket {
     ///
     /// # Errors
     ///
-    /// Which step failed on what; `EPERM` without the right to it (`CAP_NET_RAW`).
+    /// The step that failed, and its object; `EPERM` without the capability `CAP_NET_RAW`.
     pub fn open(options: &RawOptions) -> Result<Self, NetError> {
         Self::open_in_scope(options, 0)
     }
 
-    /// The same at a link-local address of the interface with index `scope` (`ipv6(7)`).
+    /// Opens, configures and binds a socket at a link-local address of the interface with index
+    /// `scope` (`ipv6(7)`).
     ///
     /// # Errors
     ///
-    /// As [`RawSocket::open`].
+    /// The errors of [`RawSocket::open`].
     pub fn open_in_scope(options: &RawOptions, scope: u32) -> Result<Self, NetError> {
         let subject = format!("a raw socket of protocol {} at {}", options.protocol, options.bind);
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
@@ -70,7 +73,7 @@ impl RawSocket {
             (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, options.send_buffer_bytes),
         ];
         for (forced, capped, bytes) in buffers {
-            // The kernel doubles what it is given, to pay for its own bookkeeping.
+            // The kernel doubles the value, to pay for its own bookkeeping.
             let value = libc::c_int::try_from(bytes / 2).unwrap_or(libc::c_int::MAX / 2);
             socket
                 .set(libc::SOL_SOCKET, forced, value)
@@ -89,12 +92,12 @@ impl RawSocket {
         Ok(socket)
     }
 
-    /// Packets that the kernel dropped because the receive buffer was full, since the socket was
-    /// opened, modulo 2^32.
+    /// Returns the number of packets that the kernel dropped because the receive buffer was full,
+    /// since the socket was opened, modulo 2^32.
     ///
     /// # Errors
     ///
-    /// When the kernel does not say.
+    /// The kernel does not report it.
     pub fn drops(&self) -> io::Result<u32> {
         memory::drops(self)
     }

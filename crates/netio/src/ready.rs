@@ -6,7 +6,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-/// One descriptor to wait for, and afterwards what it is ready for.
+/// One descriptor to wait for, with its readiness after the wait.
 #[repr(transparent)]
 pub struct PollFd<'fd> {
     raw: libc::pollfd,
@@ -19,43 +19,44 @@ impl<'fd> PollFd<'fd> {
         Self { raw, borrowed: PhantomData }
     }
 
-    /// Wait until `fd` can be read.
+    /// Creates an entry that waits until `fd` can be read.
     pub fn readable(fd: &'fd impl AsFd) -> Self {
         Self::new(fd, libc::POLLIN)
     }
 
-    /// Wait until `fd` can be written.
+    /// Creates an entry that waits until `fd` can be written.
     pub fn writable(fd: &'fd impl AsFd) -> Self {
         Self::new(fd, libc::POLLOUT)
     }
 
-    /// Wait until `fd` can be read or written.
+    /// Creates an entry that waits until `fd` can be read or written.
     pub fn readable_or_writable(fd: &'fd impl AsFd) -> Self {
         Self::new(fd, libc::POLLIN | libc::POLLOUT)
     }
 
-    /// After [`poll`]: there is something to read, or an error to fetch by reading.
+    /// Returns true if, after [`poll`], there is something to read, or an error to fetch by
+    /// reading.
     #[must_use]
     pub const fn is_readable(&self) -> bool {
         self.raw.revents & (libc::POLLIN | libc::POLLERR | libc::POLLHUP) != 0
     }
 
-    /// After [`poll`]: a write will not block.
+    /// Returns true if, after [`poll`], a write will not block.
     #[must_use]
     pub const fn is_writable(&self) -> bool {
         self.raw.revents & (libc::POLLOUT | libc::POLLERR) != 0
     }
 }
 
-/// Waits until a descriptor is ready or `timeout_ns` has passed (`None`: no limit, 0: only look).
-/// Returns how many are ready; 0 also when a signal interrupted the wait.
+/// Waits until a descriptor is ready or `timeout_ns` has passed (`None`: no limit, 0: no wait).
+/// Returns the number of ready ones; 0 also if a signal interrupted the wait.
 ///
 /// The kernel adds the thread's timer slack (50 µs unless [`crate::thread::set_timer_slack_ns`]
 /// lowered it) to the timeout.
 ///
 /// # Errors
 ///
-/// What `ppoll(2)` reports, except EINTR.
+/// The error of `ppoll(2)`, except EINTR.
 pub fn poll(fds: &mut [PollFd<'_>], timeout_ns: Option<u64>) -> io::Result<usize> {
     let timeout = timeout_ns.map(|ns| libc::timespec {
         tv_sec: (ns / 1_000_000_000).cast_signed(),

@@ -1,5 +1,6 @@
-//! Waiting for many descriptors, of which few are ready at a time (`epoll(7)`). The list is a descriptor
-//! itself, so [`crate::poll`] waits for it beside others. One system call per change and per look.
+//! Waiting for many descriptors, of which few are ready at a time (`epoll(7)`). The list is a
+//! descriptor itself, so [`crate::poll`] can wait for it together with others. Each change and each
+//! look costs one system call.
 #![allow(unsafe_code, reason = "epoll_create1, epoll_ctl, epoll_wait")]
 
 use std::io;
@@ -7,21 +8,22 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::check;
 
-/// Descriptors that one look tells of; the others are told of by the next.
+/// Largest number of descriptors that one look reports; the next look reports the others.
 const LOOK_MAX: usize = 64;
 
-/// Descriptors to wait for, each with a number of its owner's. One that is closed leaves by itself.
+/// Descriptors to wait for, each with a number that its owner chooses. A closed one leaves by
+/// itself.
 #[derive(Debug)]
 pub struct ReadyList {
     fd: OwnedFd,
 }
 
 impl ReadyList {
-    /// An empty list.
+    /// Creates an empty list.
     ///
     /// # Errors
     ///
-    /// When the process has no descriptors left.
+    /// The process has no descriptors left.
     pub fn new() -> io::Result<Self> {
         // SAFETY: no pointers; the result is checked.
         let raw = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
@@ -29,20 +31,20 @@ impl ReadyList {
         Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(raw) } })
     }
 
-    /// Waits until `fd` can be read; what tells of it is `number`.
+    /// Adds `fd`, whose readiness to be read is reported as `number`.
     ///
     /// # Errors
     ///
-    /// What `epoll_ctl(2)` reports: EEXIST for one that is there already.
+    /// The error of `epoll_ctl(2)`: EEXIST if the list has it already.
     pub fn add(&self, fd: &impl AsFd, number: u32) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_ADD, fd, libc::EPOLLIN, number)
     }
 
-    /// Waits for room to write to `fd` too, or no longer.
+    /// Changes whether the list also waits for room to write to `fd`.
     ///
     /// # Errors
     ///
-    /// What `epoll_ctl(2)` reports: ENOENT for one that was not added.
+    /// The error of `epoll_ctl(2)`: ENOENT if the list does not have it.
     pub fn set_wants_room(&self, fd: &impl AsFd, number: u32, wants_room: bool) -> io::Result<()> {
         let events = if wants_room { libc::EPOLLIN | libc::EPOLLOUT } else { libc::EPOLLIN };
         self.control(libc::EPOLL_CTL_MOD, fd, events, number)
@@ -61,12 +63,12 @@ impl ReadyList {
         check(unsafe { libc::epoll_ctl(list, operation, fd, &raw mut event) }).map(drop)
     }
 
-    /// Puts the numbers of what is ready into `numbers`, never waiting itself. What has an error is
-    /// ready.
+    /// Puts the numbers of ready descriptors into `numbers`, without waiting. A descriptor with an
+    /// error is ready.
     ///
     /// # Errors
     ///
-    /// What `epoll_wait(2)` reports, except EINTR.
+    /// The error of `epoll_wait(2)`, except EINTR.
     pub fn look(&self, numbers: &mut Vec<u32>) -> io::Result<()> {
         numbers.clear();
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; LOOK_MAX];
@@ -112,7 +114,7 @@ mod tests {
         list.look(&mut numbers).unwrap();
         numbers.sort_unstable();
         assert_eq!(numbers, [10, 12]);
-        // Room there always is in an eventfd.
+        // An eventfd always has room.
         list.set_wants_room(&wakers[1], 11, true).unwrap();
         list.look(&mut numbers).unwrap();
         assert_eq!(numbers.len(), 3);

@@ -1,14 +1,14 @@
-//! Addresses as people write them: with a port or without, or the name of a host.
+//! Resolution of addresses as users write them: with or without a port, or as the name of a host.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 
-/// Returns the address and the port that `text` stands for: an address or the name of a host, with
-/// `:PORT` behind it, or `port` where it has none. Of several addresses of a host, the first that
-/// `is_wanted` counts.
+/// Returns the address and the port of `text`: an address or the name of a host, followed by
+/// `:PORT`, or with `port` if it has none. Of several addresses of a host, the first counts for
+/// which `is_wanted` holds.
 ///
 /// # Errors
 ///
-/// In words: the name is not known, or has no address that is wanted.
+/// A text: the name is not known, or has no address that is wanted.
 pub fn endpoint(
     text: &str,
     port: Option<u16>,
@@ -32,16 +32,16 @@ pub fn endpoint(
     }
 }
 
-/// [`endpoint`] for a flag that needs a port.
+/// Returns [`endpoint`] for a flag that needs a port.
 ///
 /// # Errors
 ///
-/// As [`endpoint`].
+/// The errors of [`endpoint`].
 pub fn with_port(text: &str) -> Result<SocketAddr, String> {
     endpoint(text, None, |_| true)
 }
 
-/// Host and port of `text`.
+/// Returns host and port of `text`.
 fn parts(text: &str) -> Result<(&str, Option<u16>), String> {
     let wrong = |port: &str| format!("{text}: {port} is no port, which is a number up to 65535");
     let read = |port: &str| port.parse::<u16>().map_err(|_| wrong(port));

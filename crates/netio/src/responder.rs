@@ -1,5 +1,5 @@
-//! The loop of a responder: datagrams in, replies out, in batches. What a reply is belongs to whoever
-//! implements [`Respond`]; the plain one is [`crate::limit`].
+//! The loop of a responder: receives datagrams and sends replies, in batches. Implementations of
+//! [`Respond`] make the replies; [`crate::limit`] is the limit responder.
 //!
 //! Budget: one `recvmmsg`, one `sendmmsg` and one clock reading per up to 64 datagrams.
 
@@ -10,45 +10,46 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::send::SendCounts;
 use crate::{Clock, Datagram, PollFd, RecvBatch, SendBatch, UdpSocket, poll};
 
-/// How often a silent responder looks at its stop flag.
+/// Interval at which an idle responder checks its stop flag.
 const STOP_CHECK_NS: u64 = 20_000_000;
-/// How long a full socket is waited for before replies are given up.
+/// Time to wait for a full socket before replies are given up.
 const STALL_NS: u64 = 1_000_000;
-/// Datagrams of a receive call at most.
+/// Largest number of datagrams of a receive call.
 pub const BATCH_MAX: usize = 64;
 const COALESCED_SLOTS: usize = 1_024;
-/// Octets of a reply at most.
+/// Longest reply, in bytes.
 pub const REPLY_BYTES_MAX: usize = 2_048;
 
-/// What answers datagrams.
+/// Source of replies to datagrams.
 pub trait Respond {
-    /// Replies that one call of [`Respond::take`] makes at most.
+    /// Largest number of replies of one call of [`Respond::take`].
     const REPLIES_MAX: usize;
 
-    /// Takes in a datagram received at `now_ns` and queues what it is answered with at once.
+    /// Handles a datagram received at `now_ns` and queues its immediate replies.
     fn take(&mut self, now_ns: u64, datagram: &Datagram<'_>, replies: &mut Replies<'_>);
 
-    /// Queues what is due at `now_ns`, as much as there is room for.
+    /// Queues replies that are due at `now_ns`, as many as there is room for.
     fn release(&mut self, _now_ns: u64, _replies: &mut Replies<'_>) {}
 
-    /// When [`Respond::release`] has more to do, nanoseconds of the monotonic clock.
+    /// Returns the time when [`Respond::release`] has more to do, in nanoseconds of the monotonic
+    /// clock.
     fn next_ns(&self) -> Option<u64> {
         None
     }
 }
 
-/// The batch that replies are put into.
+/// Batch of replies.
 pub struct Replies<'b> {
     batch: &'b mut SendBatch,
 }
 
 impl Replies<'_> {
-    /// Queues a reply of `len` octets to `destination`, which `write` writes. False when there is no
-    /// room.
+    /// Queues a reply of `len` bytes to `destination`, which `write` writes. Returns false if there
+    /// is no room.
     ///
     /// # Panics
     ///
-    /// When `len` exceeds [`REPLY_BYTES_MAX`].
+    /// If `len` exceeds [`REPLY_BYTES_MAX`].
     pub fn push(
         &mut self,
         destination: SocketAddr,
@@ -61,37 +62,37 @@ impl Replies<'_> {
         true
     }
 
-    /// True when a reply more has no room.
+    /// Returns true if there is no room for another reply.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.batch.is_full()
     }
 }
 
-/// What a responder's socket did, in datagrams.
+/// Counters of a responder's socket, in datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResponderCounts {
-    /// Taken from the socket.
+    /// Datagrams received from the socket.
     pub received: u64,
-    /// Receive calls that took something.
+    /// Receive calls that received something.
     pub batches: u64,
-    /// What became of the replies.
+    /// Results of sending the replies.
     pub sends: SendCounts,
-    /// Longer than [`REPLY_BYTES_MAX`] and therefore left out.
+    /// Datagrams dropped because they were longer than [`REPLY_BYTES_MAX`].
     pub too_long: u64,
-    /// Dropped by the kernel because the socket was full.
+    /// Datagrams that the kernel dropped because the socket was full.
     pub socket_drops: u64,
 }
 
-/// How the loop waits and sends.
+/// Options of the loop's waiting and sending.
 #[derive(Clone, Copy, Debug)]
 pub struct Loop {
-    /// Datagrams of a receive call, 1 to [`BATCH_MAX`]; without segmentation.
+    /// Datagrams per receive call, 1 to [`BATCH_MAX`]; without segmentation.
     pub batch: usize,
-    /// Group replies to one source (`UDP_SEGMENT`) and take trains (`UDP_GRO`); the socket was opened
-    /// with `coalesce`.
+    /// True to group replies to one source (`UDP_SEGMENT`) and to receive trains (`UDP_GRO`); the
+    /// socket must have been opened with `coalesce`.
     pub segmentation: bool,
-    /// Never sleep.
+    /// True to never sleep.
     pub busy: bool,
 }
 
@@ -105,7 +106,7 @@ impl Default for Loop {
 ///
 /// # Errors
 ///
-/// What the kernel reports for the socket.
+/// The kernel's error for the socket.
 pub fn answer<R: Respond>(
     socket: &UdpSocket,
     how: Loop,

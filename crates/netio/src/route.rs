@@ -1,5 +1,4 @@
-//! How the kernel would reach an address: from which own address, and how long a packet may be.
-//! Nothing is sent.
+//! The kernel's route to an address: the own address, and the longest packet. Nothing is sent.
 #![allow(unsafe_code, reason = "connect, getsockopt")]
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -8,20 +7,20 @@ use std::os::fd::{AsFd, AsRawFd};
 use crate::name::{NAME_BYTES, Name};
 use crate::{NetError, UdpOptions, UdpSocket, check};
 
-/// The way to an address.
+/// Route to an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The own address that packets leave with.
+    /// Own address that packets leave with.
     pub local: IpAddr,
-    /// Octets of the longest IP packet that is known to pass: the path's, as far as it is known.
+    /// Longest IP packet known to pass, in bytes: that of the path, as far as it is known.
     pub mtu_bytes: u32,
 }
 
-/// Looks the way to `remote` up, whose port does not matter (but must not be 0).
+/// Looks up the route to `remote`, whose port does not matter (but must not be 0).
 ///
 /// # Errors
 ///
-/// When there is none (`ENETUNREACH`) or no socket can be opened.
+/// There is no route (`ENETUNREACH`), or no socket can be opened.
 pub fn to(remote: SocketAddr) -> Result<Route, NetError> {
     let any = match remote {
         SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),

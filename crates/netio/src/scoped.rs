@@ -1,4 +1,4 @@
-//! Addresses that say through which interface (RFC 4007 §11): `fe80::1%eth0`.
+//! Addresses with their interface (RFC 4007 §11): `fe80::1%eth0`.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -6,27 +6,27 @@ use std::str::FromStr;
 
 use crate::interface;
 
-/// An address, and for a link-local one or a group the interface that leads to it.
+/// An address, with the interface for a link-local one or a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScopedAddress {
-    /// The address.
+    /// Address.
     pub address: IpAddr,
-    /// Index of the interface; 0 where none is named.
+    /// Index of the interface; 0 if none is named.
     pub scope: u32,
 }
 
-/// Returns whether an address is one of a single link, which needs an interface to lead anywhere.
+/// Returns true if an address belongs to a single link, so that it needs an interface.
 #[must_use]
 pub const fn is_link_local(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if address.is_unicast_link_local())
 }
 
-/// Returns whether an address may stand together with an interface: one of a link, or a group.
+/// Returns true if an address may have an interface: an address of a link, or a group.
 const fn takes_scope(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(v6) if v6.is_multicast()) || is_link_local(address)
 }
 
-/// The socket address with this port, and the interface where the address wants one.
+/// Returns the socket address with this port, and with the interface if the address takes one.
 #[must_use]
 pub fn socket_address(address: IpAddr, port: u16, scope: u32) -> SocketAddr {
     let mut socket_address = SocketAddr::new(address, port);
@@ -39,7 +39,8 @@ pub fn socket_address(address: IpAddr, port: u16, scope: u32) -> SocketAddr {
 }
 
 impl ScopedAddress {
-    /// The socket address with this port, and with the interface if the address is link-local or a group.
+    /// Returns the socket address with this port, and with the interface if the address is
+    /// link-local or a group.
     #[must_use]
     pub fn with_port(self, port: u16) -> SocketAddr {
         socket_address(self.address, port, self.scope)
@@ -52,7 +53,7 @@ impl From<IpAddr> for ScopedAddress {
     }
 }
 
-/// As `fe80::1%eth0`, `fe80::1%2`, or without an interface.
+/// Parses `fe80::1%eth0`, `fe80::1%2`, or an address without an interface.
 impl FromStr for ScopedAddress {
     type Err = String;
 
@@ -83,12 +84,12 @@ impl fmt::Display for ScopedAddress {
     }
 }
 
-/// The endpoint of a server with its interface: for a link-local one that was said without, that of
-/// index `scope`.
+/// Returns the endpoint of a server with its interface: a link-local address without one gets that
+/// of index `scope`.
 ///
 /// # Errors
 ///
-/// In words, when a link-local address has no interface at all.
+/// A text, if a link-local address has no interface at all.
 pub fn with_scope(server: SocketAddr, scope: u32) -> Result<SocketAddr, String> {
     match server {
         SocketAddr::V6(v6) if is_link_local(server.ip()) && v6.scope_id() == 0 => {
@@ -102,8 +103,8 @@ pub fn with_scope(server: SocketAddr, scope: u32) -> Result<SocketAddr, String> 
     }
 }
 
-/// The own endpoint with the address `local` and the port 0 from which `peer` can be reached: a
-/// link-local address is that of the peer's link.
+/// Returns the own endpoint with the address `local` and the port 0 from which `peer` can be
+/// reached: a link-local address is that of the peer's link.
 #[must_use]
 pub fn own_endpoint(local: IpAddr, peer: SocketAddr) -> SocketAddr {
     let scope = match peer {

@@ -1,34 +1,34 @@
-//! A view that fills the terminal and is drawn again and again. What a terminal of ECMA-48 knows, and
-//! its other screen, are enough for it.
+//! A view that fills the terminal and is redrawn repeatedly. It needs a terminal of ECMA-48 with an
+//! alternate screen.
 #![allow(unsafe_code, reason = "ioctl")]
 
 use std::io;
 
 use crate::{check, stdout};
 
-/// The other screen without a cursor, and back.
+/// Switch to the alternate screen without a cursor, and back.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
-/// To the first line; to the end of the line; to the end of the screen.
+/// Moves to the first line; erases to the end of the line; erases to the end of the screen.
 const HOME: &str = "\x1b[H";
 const LINE_END: &str = "\x1b[K\n";
 const SCREEN_END: &str = "\x1b[J";
 
-/// The terminal's other screen, until the value goes.
+/// The terminal's alternate screen, left when the value is dropped.
 #[derive(Debug)]
 pub struct Screen(());
 
 /// Size of a terminal in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScreenSize {
-    /// Columns.
+    /// Number of columns.
     pub columns: usize,
-    /// Rows.
+    /// Number of rows.
     pub rows: usize,
 }
 
-/// Returns the size of the terminal at the standard output; `None` when there is none, or it does
-/// not know.
+/// Returns the size of the terminal at the standard output; `None` if there is no terminal, or its
+/// size is unknown.
 #[must_use]
 pub fn size() -> Option<ScreenSize> {
     let mut found = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
@@ -40,11 +40,11 @@ pub fn size() -> Option<ScreenSize> {
 }
 
 impl Screen {
-    /// Turns to it.
+    /// Switches to the alternate screen.
     ///
     /// # Errors
     ///
-    /// Why the output does not take it.
+    /// The error of the output.
     pub fn enter() -> io::Result<Self> {
         stdout::print(ENTER).map(|()| Self(()))
     }
@@ -53,7 +53,7 @@ impl Screen {
     ///
     /// # Errors
     ///
-    /// Why the output does not take it.
+    /// The error of the output.
     pub fn show(&self, text: &str) -> io::Result<()> {
         stdout::print(&frame(text))
     }
@@ -61,12 +61,12 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // A terminal that has gone needs no going back.
+        // If the terminal has gone, there is nothing to switch back.
         stdout::print(LEAVE).ok();
     }
 }
 
-/// What a terminal is sent, so that it shows the lines of `text`.
+/// Returns the characters that make a terminal show the lines of `text`.
 fn frame(text: &str) -> String {
     let mut frame = HOME.to_owned();
     for line in text.lines() {

@@ -1,11 +1,11 @@
-//! Sending many datagrams, to many destinations, with one system call out of pooled slots.
+//! Sending of many datagrams, to many destinations, with one system call out of pooled slots.
 //!
 //! Budget: one `sendmmsg` per batch and about 20 ns per datagram of our own; nothing is allocated
 //! after construction. With segmentation, neighbours of equal size to one destination share one
 //! header and one traversal of the kernel's stack (`UDP_SEGMENT`, `udp(7)`): about a tenth.
 //!
-//! No datagram is lost silently: what the kernel did not take is either still in the batch
-//! ([`Sent::left`]) or counted and named ([`SendBatch::refused`]).
+//! No datagram is lost silently: datagrams that the kernel did not accept are either still in the
+//! batch ([`Sent::left`]) or counted and named ([`SendBatch::refused`]).
 #![allow(unsafe_code, reason = "sendmmsg")]
 
 use std::io;
@@ -17,43 +17,45 @@ use crate::name::{NAME_BYTES, Name};
 use crate::slab::Slab;
 use crate::udp::DatagramSocket;
 
-/// Datagrams that one header may carry (`UDP_MAX_SEGMENTS` of older kernels).
+/// Largest number of datagrams that one header may carry (`UDP_MAX_SEGMENTS` of older kernels).
 const GROUP_DATAGRAMS: usize = 64;
-/// The largest UDP payload over IPv4; a group as a whole must fit.
+/// Largest UDP payload over IPv4 in bytes; a group as a whole must fit.
 const GROUP_BYTES: usize = 65_507;
 
-/// Where a datagram shall seem to come from (`IP_PKTINFO`, `IPV6_PKTINFO`).
+/// Source address and interface of a datagram (`IP_PKTINFO`, `IPV6_PKTINFO`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The own address to send from, of the socket's family; unspecified leaves it to the kernel.
+    /// Own address to send from, of the socket's family; the kernel chooses if it is unspecified.
     pub address: IpAddr,
-    /// The interface to send through; 0 leaves it to the routing table.
+    /// Interface to send through; the routing table chooses if it is 0.
     pub interface: u32,
 }
 
-/// What one flush achieved, in datagrams.
+/// Result of one flush, in datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// Taken by the kernel.
+    /// Datagrams that the kernel accepted.
     pub sent: usize,
-    /// Refused for good: counted, removed from the batch, named by [`SendBatch::refused`].
+    /// Datagrams refused for good: counted, removed from the batch, named by
+    /// [`SendBatch::refused`].
     pub refused: usize,
-    /// Still in the batch because the socket or the device is full; flush again when writable.
+    /// Datagrams still in the batch because the socket or the device is full; flush again when
+    /// writable.
     pub left: usize,
 }
 
 /// Totals since construction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendCounts {
-    /// Datagrams taken by the kernel.
+    /// Datagrams that the kernel accepted.
     pub sent: u64,
-    /// Octets of those.
+    /// Bytes of the accepted datagrams.
     pub sent_bytes: u64,
     /// Datagrams refused for good.
     pub refused: u64,
     /// Flushes stopped by a full send buffer (EAGAIN) or device queue (ENOBUFS).
     pub stalled: u64,
-    /// Groups that the kernel would not segment and that went out one by one.
+    /// Groups that the kernel refused to segment and that were sent one by one.
     pub ungrouped: u64,
     /// System calls.
     pub calls: u64,
@@ -74,11 +76,11 @@ struct Group {
     count: usize,
     segment: usize,
     bytes: usize,
-    /// A shorter last datagram ends a group.
+    /// True after a shorter last datagram, which ends a group.
     closed: bool,
 }
 
-/// A pool of transmit slots and the datagrams waiting in them.
+/// Pool of transmit slots, with the datagrams waiting in them.
 pub struct SendBatch {
     slot_bytes: usize,
     segmentation: bool,
@@ -89,7 +91,7 @@ pub struct SendBatch {
     headers: Slab<libc::mmsghdr>,
     items: Vec<Item>,
     groups: Vec<Group>,
-    /// Groups before this one have left.
+    /// Number of the first group that has not left.
     next: usize,
     refused: Vec<usize>,
     refusal: Option<i32>,
@@ -97,8 +99,8 @@ pub struct SendBatch {
 }
 
 impl SendBatch {
-    /// A pool of `slots` slots (at most 1,024) of `slot_bytes` each. `segmentation` groups equal
-    /// datagrams; ask [`crate::UdpSocket::supports_segmentation`] first.
+    /// Creates a pool of `slots` slots (at most 1,024) of `slot_bytes` each. `segmentation` groups
+    /// equal datagrams; check [`crate::UdpSocket::supports_segmentation`] first.
     #[must_use]
     pub fn new(slots: usize, slot_bytes: usize, segmentation: bool) -> Self {
         assert!((1..=1_024).contains(&slots) && slot_bytes > 0, "{slots} slots of {slot_bytes}");
@@ -132,21 +134,21 @@ impl SendBatch {
         }
     }
 
-    /// The next free slot to write a datagram into, `None` when the batch is full. Its old content
-    /// is whatever it was. Nothing is queued until [`SendBatch::commit`].
+    /// Returns the next free slot to write a datagram into; `None` if the batch is full. The slot
+    /// still has its old content. Nothing is queued until [`SendBatch::commit`].
     pub fn slot(&mut self) -> Option<&mut [u8]> {
         let index = self.items.len();
         let (at, len) = (index * self.slot_bytes, self.slot_bytes);
         (index < self.headers.len()).then(|| self.octets.slice_mut(at, len))
     }
 
-    /// Queues the first `len` octets of the slot that [`SendBatch::slot`] gave. Returns the slot's
-    /// number, by which [`SendBatch::refused`] names it; numbers start at 0 whenever the batch has
-    /// been emptied.
+    /// Queues the first `len` bytes of the slot that [`SendBatch::slot`] returned. Returns the
+    /// slot's number, by which [`SendBatch::refused`] names it; numbers start at 0 whenever the
+    /// batch has been emptied.
     ///
     /// # Panics
     ///
-    /// When the batch is full or `len` exceeds the slot.
+    /// If the batch is full or `len` exceeds the slot.
     pub fn commit(
         &mut self,
         len: usize,
@@ -156,11 +158,12 @@ impl SendBatch {
         self.commit_ecn(len, destination, source, 0)
     }
 
-    /// The same with `ecn` as the ECN field of its IP header (RFC 3168 §5).
+    /// Queues a datagram as [`SendBatch::commit`] does, with `ecn` as the ECN field of its IP
+    /// header (RFC 3168 §5).
     ///
     /// # Panics
     ///
-    /// As [`SendBatch::commit`].
+    /// If the batch is full or `len` exceeds the slot.
     pub fn commit_ecn(
         &mut self,
         len: usize,
@@ -176,8 +179,8 @@ impl SendBatch {
         index
     }
 
-    /// Queues the datagram that was queued last once more, in the next slot; false when there is none
-    /// free, or none was queued since the batch was empty.
+    /// Queues the last queued datagram once more, in the next slot; returns false if there is no
+    /// free slot, or nothing was queued since the batch was empty.
     pub fn repeat(&mut self) -> bool {
         let (Some(&item), true) = (self.items.last(), self.items.len() < self.headers.len()) else {
             return false;
@@ -212,25 +215,25 @@ impl SendBatch {
         }
     }
 
-    /// Datagrams waiting to be flushed.
+    /// Returns the number of datagrams waiting to be flushed.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.groups[self.next..].iter().map(|group| group.count).sum()
     }
 
-    /// True when nothing waits to be flushed.
+    /// Returns true if nothing waits to be flushed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.groups.len() == self.next
     }
 
-    /// Free slots.
+    /// Returns the number of free slots.
     #[must_use]
     pub fn free(&self) -> usize {
         self.headers.len() - self.items.len()
     }
 
-    /// True when there is no free slot.
+    /// Returns true if there is no free slot.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.items.len() == self.headers.len()
@@ -263,8 +266,8 @@ impl SendBatch {
         }
     }
 
-    /// Hands everything that waits to the kernel, never waiting itself. Call it again later while
-    /// [`Sent::left`] is not 0.
+    /// Passes all waiting datagrams to the kernel, without waiting itself. Call it again later
+    /// while [`Sent::left`] is not 0.
     pub fn flush(&mut self, socket: &impl DatagramSocket) -> Sent {
         self.refused.clear();
         let mut result = Sent::default();
@@ -308,8 +311,8 @@ impl SendBatch {
         crate::check(result).map(|count| count.cast_unsigned() as usize)
     }
 
-    /// Deals with an error that concerns the group `next` alone: a real group is taken apart and
-    /// tried datagram by datagram, a single datagram is given up.
+    /// Handles an error that concerns the group `next` alone: splits a real group, whose datagrams
+    /// are then tried one by one, or gives up a single datagram.
     fn refuse_or_ungroup(&mut self, code: i32) {
         let group = self.groups[self.next];
         if group.count == 1 {
@@ -335,7 +338,7 @@ impl SendBatch {
         self.prepare();
     }
 
-    /// Gives up what still waits and counts it as refused. Returns how many datagrams.
+    /// Drops the waiting datagrams, counts them as refused and returns their number.
     pub fn discard(&mut self) -> usize {
         let count = self.waiting();
         self.counts.refused += count as u64;
@@ -349,25 +352,25 @@ impl SendBatch {
         self.next = 0;
     }
 
-    /// Slot numbers of the datagrams that the last flush found refused for good.
+    /// Returns the slot numbers of the datagrams that the last flush found refused for good.
     #[must_use]
     pub fn refused(&self) -> &[usize] {
         &self.refused
     }
 
-    /// Why a datagram was last refused.
+    /// Returns the error of the datagram that was refused last.
     #[must_use]
     pub fn last_refusal(&self) -> Option<io::Error> {
         self.refusal.map(io::Error::from_raw_os_error)
     }
 
-    /// True while equal datagrams are grouped; turns false when a device cannot.
+    /// Returns true while equal datagrams are grouped; false once a device has refused to segment.
     #[must_use]
     pub const fn segmentation(&self) -> bool {
         self.segmentation
     }
 
-    /// Totals since construction.
+    /// Returns the totals since construction.
     #[must_use]
     pub const fn counts(&self) -> SendCounts {
         self.counts

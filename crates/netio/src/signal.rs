@@ -1,7 +1,7 @@
-//! SIGINT, SIGTERM, SIGHUP and, where it is asked for, SIGUSR1 as flags plus a descriptor to wait for.
+//! SIGINT, SIGTERM, SIGHUP and, if enabled, SIGUSR1 as flags plus a descriptor to wait for.
 //!
-//! Handlers, not a signalfd: a blocked signal mask would be inherited by child processes, a
-//! handler is not. Installing is once per process.
+//! The module uses handlers, not a signalfd: child processes would inherit a blocked signal mask,
+//! but they inherit no handler. Handlers are installed once per process.
 #![allow(unsafe_code, reason = "sigaction")]
 
 use std::io;
@@ -17,7 +17,7 @@ static RELOAD: AtomicBool = AtomicBool::new(false);
 static REPORT: AtomicBool = AtomicBool::new(false);
 static WAKER: OnceLock<Waker> = OnceLock::new();
 
-/// The signals of this process, once installed.
+/// Signals of this process, once installed.
 #[derive(Clone, Copy, Debug)]
 pub struct Signals {
     waker: &'static Waker,
@@ -32,13 +32,13 @@ extern "C" fn on_signal(number: libc::c_int) {
             STOP.store(true, Ordering::Release);
         }
     }
-    // Set before the handlers were, and `wake` is one write(2): allowed in a handler.
+    // The waker exists before the handlers, and `wake` is one write(2), which a handler may call.
     if let Some(waker) = WAKER.get() {
         waker.wake();
     }
 }
 
-/// Asks the process to stop as a signal does, without one.
+/// Makes the process stop as a signal would, without one.
 pub(crate) fn ask_to_stop() {
     STOP.store(true, Ordering::Release);
     if let Some(waker) = WAKER.get() {
@@ -59,16 +59,16 @@ fn handle(number: libc::c_int, flags: libc::c_int) -> io::Result<()> {
 }
 
 impl Signals {
-    /// Installs handlers: SIGINT and SIGTERM ask to stop, as often as they come (whoever stops
-    /// does so in bounded time, and a second one must not cut the cleaning up short); SIGHUP asks
-    /// to reload. Calling it again installs them afresh.
+    /// Installs handlers: SIGINT and SIGTERM request a stop, every time that they come (a stopping
+    /// process ends in bounded time, and a second signal must not cut the cleaning up short);
+    /// SIGHUP requests a reload. Another call installs them again.
     ///
     /// # Errors
     ///
-    /// When no descriptor is left.
+    /// No descriptor is left.
     pub fn install() -> io::Result<Self> {
         if WAKER.get().is_none() {
-            // Losing a race against another thread drops the second line, nothing more.
+            // Losing a race against another thread drops the second waker, nothing more.
             WAKER.set(Waker::new()?).ok();
         }
         let waker = WAKER.get().expect("set just above");
@@ -78,50 +78,53 @@ impl Signals {
         Ok(Self { waker })
     }
 
-    /// Lets SIGUSR1 ask for a report, which ends the process otherwise.
+    /// Installs a handler for SIGUSR1, which requests a report; without it the signal ends the
+    /// process.
     ///
     /// # Errors
     ///
-    /// What `sigaction(2)` reports.
+    /// The error of `sigaction(2)`.
     pub fn take_reports_too(self) -> io::Result<Self> {
         handle(libc::SIGUSR1, libc::SA_RESTART)?;
         Ok(self)
     }
 
-    /// Set once SIGINT or SIGTERM has come, or the reader of the standard output has closed its end
-    /// ([`crate::stdout`]); never cleared.
+    /// Returns the flag that is set once SIGINT or SIGTERM has come, or the reader of the standard
+    /// output has closed its end ([`crate::stdout`]); it is never cleared.
     #[must_use]
     pub fn stop(&self) -> &'static AtomicBool {
         &STOP
     }
 
-    /// The signal that asked to stop (`SIGINT` is 2, `SIGTERM` 15), if one did.
+    /// Returns the signal that requested the stop (`SIGINT` is 2, `SIGTERM` 15), if one did.
     #[must_use]
     pub fn stopped_by(&self) -> Option<i32> {
         let number = STOP.load(Ordering::Acquire).then(|| STOPPED_BY.load(Ordering::Relaxed));
         number.filter(|&number| number != 0)
     }
 
-    /// True once per reload request; requests that come before the look are merged.
+    /// Returns true once per reload request; several requests since the last call count as one.
     #[must_use]
     pub fn take_reload(&self) -> bool {
         RELOAD.swap(false, Ordering::AcqRel)
     }
 
-    /// True once per request for a report; requests that come before the look are merged.
+    /// Returns true once per request for a report; several requests since the last call count as
+    /// one.
     #[must_use]
     pub fn take_report(&self) -> bool {
         REPORT.swap(false, Ordering::AcqRel)
     }
 
-    /// Makes the descriptor unreadable again. Call it before looking at the flags.
+    /// Makes the descriptor unreadable again. Call it before reading the flags.
     pub fn drain(&self) {
         self.waker.drain();
     }
 }
 
 impl AsFd for Signals {
-    /// Readable when a signal has come since the last [`Signals::drain`].
+    /// Returns the descriptor, which is readable when a signal has come since the last
+    /// [`Signals::drain`].
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.waker.as_fd()
     }

@@ -1,5 +1,4 @@
-//! The cause of a silence: what the network says of a datagram to a server that has answered
-//! nothing.
+//! Cause of a silence: the network's error for a datagram to a server that has sent no reply.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -7,14 +6,14 @@ use std::time::Duration;
 
 use crate::own_endpoint;
 
-/// How long the network may take to say something.
+/// Time to wait for an error of the network.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Sends an empty datagram to `server`, from the address `local` if there is one, and returns in
-/// words what the network says of it; `None` when it says nothing.
+/// Sends an empty datagram to `server`, from the address `local` if there is one, and returns the
+/// text of the network's error; `None` if there is no error.
 #[must_use]
 pub fn cause(server: SocketAddr, local: Option<IpAddr>) -> Option<String> {
-    // A socket with a peer gets the errors that an ICMP message carries (udp(7)).
+    // A connected socket gets the errors that an ICMP message carries (udp(7)).
     match ask(server, local) {
         Ok(()) => None,
         Err(error) => match error.kind() {

@@ -1,13 +1,13 @@
-//! A fixed array whose elements have addresses that the kernel may be given.
+//! A fixed array whose elements have stable addresses for the kernel.
 #![allow(unsafe_code, reason = "hands out raw element addresses for message headers")]
 
 use std::ptr::NonNull;
 
-/// The size of the smallest page that Linux has, in bytes.
+/// Size of the smallest page that Linux has, in bytes.
 const PAGE_BYTES_MIN: usize = 4096;
 
-/// `len` elements that never move. Unlike a `Box<[T]>`, borrowing a part does not invalidate
-/// addresses taken earlier, so message headers can be prepared once and reused.
+/// Array of `len` elements that never move. Unlike a `Box<[T]>`, borrowing a part does not
+/// invalidate addresses taken earlier, so message headers can be prepared once and reused.
 pub(crate) struct Slab<T: Copy> {
     first: NonNull<T>,
     len: usize,
@@ -19,11 +19,11 @@ pub(crate) struct Slab<T: Copy> {
 unsafe impl<T: Copy> Send for Slab<T> {}
 
 impl<T: Copy> Slab<T> {
-    /// `len` copies of `value`, written, so their pages are present.
+    /// Creates `len` copies of `value`, written, so their pages are present.
     pub(crate) fn new(value: T, len: usize) -> Self {
         let first = Box::leak(vec![value; len].into_boxed_slice());
-        // A zero-filled allocation is mapped lazily; a write to each page brings it in. The last
-        // element may begin a page that no step meets.
+        // A zero-filled allocation is mapped lazily; a write to each page loads it. The last
+        // element may begin a page that no step reaches.
         let step = (PAGE_BYTES_MIN / size_of::<T>().max(1)).max(1);
         for element in first.iter_mut().step_by(step) {
             *std::hint::black_box(element) = value;
@@ -38,14 +38,14 @@ impl<T: Copy> Slab<T> {
         self.len
     }
 
-    /// The address of element `index`; valid as long as the slab lives.
+    /// Returns the address of element `index`, valid as long as the slab lives.
     pub(crate) fn address(&self, index: usize) -> *mut T {
         assert!(index < self.len, "element {index} of {}", self.len);
         // SAFETY: the index is within the allocation.
         unsafe { self.first.as_ptr().add(index) }
     }
 
-    /// Elements `from..from + count`.
+    /// Returns elements `from..from + count`.
     pub(crate) fn slice(&self, from: usize, count: usize) -> &[T] {
         assert!(from <= self.len && count <= self.len - from, "{from}+{count} of {}", self.len);
         // SAFETY: the range is within the allocation and initialised; `&self` lasts as long as the
@@ -54,7 +54,7 @@ impl<T: Copy> Slab<T> {
         unsafe { std::slice::from_raw_parts(self.first.as_ptr().add(from), count) }
     }
 
-    /// Elements `from..from + count`, to write.
+    /// Returns elements `from..from + count`, to write.
     pub(crate) fn slice_mut(&mut self, from: usize, count: usize) -> &mut [T] {
         assert!(from <= self.len && count <= self.len - from, "{from}+{count} of {}", self.len);
         // SAFETY: as in `slice`, and `&mut self` makes the access exclusive.

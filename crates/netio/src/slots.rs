@@ -1,5 +1,5 @@
-//! The memory that `recvmmsg` and `sendmmsg` work in: equal slots, each with its message header,
-//! address, control octets and payload, laid out once.
+//! Memory for `recvmmsg` and `sendmmsg`: equal slots, each with its message header, address,
+//! control bytes and payload, laid out once.
 #![allow(unsafe_code, reason = "recvmmsg, sendmmsg")]
 
 use std::io;
@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use crate::slab::Slab;
 use crate::{Sent, check};
 
-/// Slots whose addresses are of type `N`, which the kernel may fill with any octets.
+/// Slots whose addresses are of type `N`, which the kernel may fill with any bytes.
 pub(crate) struct Slots<N: Copy> {
     slot_bytes: usize,
     control_bytes: usize,
@@ -17,12 +17,13 @@ pub(crate) struct Slots<N: Copy> {
     names: Slab<N>,
     vectors: Slab<libc::iovec>,
     headers: Slab<libc::mmsghdr>,
-    /// Headers that the last receiving call overwrote.
+    /// Number of headers that the last receiving call overwrote.
     filled: usize,
 }
 
 impl<N: Copy> Slots<N> {
-    /// `count` slots of `slot_bytes`, with `control_bytes` beside each, every address `name`.
+    /// Creates `count` slots of `slot_bytes`, with `control_bytes` next to each, every address
+    /// `name`.
     pub(crate) fn new(count: usize, slot_bytes: usize, control_bytes: usize, name: N) -> Self {
         assert!((1..=1_024).contains(&count) && slot_bytes > 0, "{count} slots of {slot_bytes}");
         let nowhere = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: slot_bytes };
@@ -56,7 +57,7 @@ impl<N: Copy> Slots<N> {
         self.headers.len()
     }
 
-    /// Restores what the kernel overwrote.
+    /// Restores the fields that the kernel overwrote.
     fn reset(&mut self) {
         for entry in self.headers.slice_mut(0, self.filled) {
             entry.msg_hdr.msg_namelen = size_of::<N>() as libc::socklen_t;
@@ -66,7 +67,7 @@ impl<N: Copy> Slots<N> {
         self.filled = 0;
     }
 
-    /// Takes what waits in the socket, never waiting itself; how many slots are filled.
+    /// Receives the waiting messages, without waiting itself; returns the number of filled slots.
     pub(crate) fn receive(&mut self, socket: &impl AsFd) -> io::Result<usize> {
         self.reset();
         let (fd, count) = (socket.as_fd().as_raw_fd(), self.len() as libc::c_uint);
@@ -90,7 +91,8 @@ impl<N: Copy> Slots<N> {
         }
     }
 
-    /// Sends the slots `first..first + count`, never waiting itself; how many the kernel took.
+    /// Sends the slots `first..first + count`, without waiting; returns the number that the kernel
+    /// accepted.
     pub(crate) fn send(
         &mut self,
         socket: &impl AsFd,
@@ -107,8 +109,8 @@ impl<N: Copy> Slots<N> {
         check(result).map(|count| count.cast_unsigned() as usize)
     }
 
-    /// Sends what waits in the slots `*next..len`, never waiting itself, and moves `next` on. Calls
-    /// `refuse` with each slot that the kernel will never take.
+    /// Sends the messages in the slots `*next..len`, without waiting, and advances `next`. Calls
+    /// `refuse` with each slot that the kernel will never send.
     pub(crate) fn flush(
         &mut self,
         socket: &impl AsFd,
@@ -126,7 +128,8 @@ impl<N: Copy> Slots<N> {
                 Err(error) => match error.raw_os_error().unwrap_or(0) {
                     libc::EINTR => {}
                     libc::EAGAIN | libc::ENOBUFS => break,
-                    // It concerns this message alone: too long, or its interface is gone.
+                    // The error concerns this message alone: it is too long, or its interface is
+                    // gone.
                     _ => {
                         refuse(*next);
                         result.refused += 1;
@@ -139,20 +142,21 @@ impl<N: Copy> Slots<N> {
         result
     }
 
-    /// How many octets were received into slot `slot`; `None` when they were more than it holds.
+    /// Returns the number of bytes received into slot `slot`; `None` if they were more than it
+    /// holds.
     pub(crate) fn received_len(&self, slot: usize) -> Option<usize> {
         let entry = self.headers.get(slot);
         let is_whole = entry.msg_hdr.msg_flags & libc::MSG_TRUNC == 0;
         is_whole.then_some(entry.msg_len as usize)
     }
 
-    /// `len` octets of slot `slot`, from `at` on.
+    /// Returns `len` bytes of slot `slot`, from `at` on.
     pub(crate) fn octets(&self, slot: usize, at: usize, len: usize) -> &[u8] {
         assert!(at + len <= self.slot_bytes, "{at}+{len} of {}", self.slot_bytes);
         self.octets.slice(slot * self.slot_bytes + at, len)
     }
 
-    /// The control octets received with slot `slot`.
+    /// Returns the control bytes received with slot `slot`.
     pub(crate) fn control(&self, slot: usize) -> &[u8] {
         let header = &self.headers.get(slot).msg_hdr;
         #[allow(clippy::unnecessary_cast, reason = "the type differs between C libraries")]
@@ -164,12 +168,12 @@ impl<N: Copy> Slots<N> {
         self.names.get(slot)
     }
 
-    /// Room to write a message into.
+    /// Returns the room of slot `slot` to write a message into.
     pub(crate) fn room(&mut self, slot: usize) -> &mut [u8] {
         self.octets.slice_mut(slot * self.slot_bytes, self.slot_bytes)
     }
 
-    /// Makes the first `len` octets of slot `slot` a message for `name`.
+    /// Makes the first `len` bytes of slot `slot` a message for `name`.
     pub(crate) fn address(&mut self, slot: usize, len: usize, name: N) {
         assert!(len <= self.slot_bytes, "{len} octets in a slot of {}", self.slot_bytes);
         *self.names.get_mut(slot) = name;

@@ -1,5 +1,5 @@
-//! A program's standard error, which may be a pipe that nobody reads any more: the macros of the
-//! standard library panic then.
+//! A program's standard error, which may be a pipe without a reader: the macros of the standard
+//! library panic then.
 
 use std::fmt::Display;
 use std::io::{self, Write as _};
@@ -10,7 +10,7 @@ pub fn print(text: impl Display) {
     let _ = io::stderr().lock().write_all(text.to_string().as_bytes());
 }
 
-/// [`print`] with the end of a line.
+/// Writes the text of [`print`] and a line end.
 pub fn print_line(text: impl Display) {
     print(format_args!("{text}\n"));
 }

@@ -1,21 +1,21 @@
-//! A program's standard output, which may be a pipe that nobody reads any more, or a file on a full
-//! disk: the macros of the standard library panic then.
+//! A program's standard output, which may be a pipe without a reader, or a file on a full disk: the
+//! macros of the standard library panic then.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::signal;
 
-/// Set for good when the reader of the standard output has closed its end.
+/// True once the reader of the standard output has closed its end.
 static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// Writes `text` to the standard output, at once. A closed pipe (`| head -1`) is no error: its
-/// reader has read enough. It asks the command to end as a signal does
+/// reader has read enough. It requests the end of the command as a signal does
 /// ([`crate::signal::Signals::stop`]).
 ///
 /// # Errors
 ///
-/// Why the output does not take it otherwise.
+/// Another error of the output.
 pub fn print(text: &str) -> io::Result<()> {
     if put(&mut io::stdout().lock(), text)? == Reader::Gone {
         IS_CLOSED.store(true, Ordering::Release);
@@ -24,16 +24,16 @@ pub fn print(text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// [`print`] with the end of a line.
+/// Writes `text` as [`print`] does, and a line end.
 ///
 /// # Errors
 ///
-/// As [`print`].
+/// The errors of [`print`].
 pub fn print_line(text: &str) -> io::Result<()> {
     print(&format!("{text}\n"))
 }
 
-/// Returns whether a write has found the standard output closed by its reader.
+/// Returns true if a write has found the standard output closed by its reader.
 #[must_use]
 pub fn is_closed() -> bool {
     IS_CLOSED.load(Ordering::Acquire)
@@ -58,7 +58,7 @@ fn put(output: &mut impl Write, text: &str) -> io::Result<Reader> {
 mod tests {
     use super::*;
 
-    /// An output that fails with one kind of error.
+    /// Output that fails with one kind of error.
     struct Failing(io::ErrorKind);
 
     impl Write for Failing {

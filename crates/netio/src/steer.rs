@@ -1,12 +1,12 @@
-//! Steering datagrams between the sockets that share a port: a classic BPF program picks the
-//! socket from the payload (`SO_ATTACH_REUSEPORT_CBPF`, `socket(7)`). A hint: which socket gets a
-//! datagram decides nothing but whose cache is warm, and what waits behind what.
+//! Steering of datagrams between the sockets that share a port: a classic BPF program picks the
+//! socket from the payload (`SO_ATTACH_REUSEPORT_CBPF`, `socket(7)`). The choice is a hint: it
+//! determines only the warm cache and the queue of a datagram.
 
 use std::io;
 
 use crate::{UdpSocket, filter};
 
-/// Knuth's multiplicative constant; spreads addresses that count upwards.
+/// Knuth's multiplicative constant, which spreads ascending addresses.
 const SPREAD: u32 = 0x9e37_79b1;
 
 pub(crate) const fn instruction(code: u32, k: u32) -> libc::sock_filter {
@@ -17,7 +17,8 @@ const fn load_word(offset: u32) -> libc::sock_filter {
     instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset)
 }
 
-/// From a key in the accumulator to the number of one of `sockets` sockets, in the accumulator.
+/// Returns the steps from a key in the accumulator to the number of one of `sockets` sockets, in
+/// the accumulator.
 pub(crate) fn choose(sockets: u32) -> [libc::sock_filter; 3] {
     [
         instruction(libc::BPF_ALU | libc::BPF_MUL | libc::BPF_K, SPREAD),
@@ -26,62 +27,65 @@ pub(crate) fn choose(sockets: u32) -> [libc::sock_filter; 3] {
     ]
 }
 
-/// What of a datagram decides for which of several alike sockets it is.
+/// Part of a datagram that chooses one of several alike sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key<'a> {
-    /// The four octets at this offset.
+    /// The four bytes at this offset.
     Payload(u32),
-    /// Where the first octet is `first`, the words (four octets each) at the offsets `words`
-    /// together; elsewhere addresses and ports, as the kernel does without a program.
+    /// Words of messages that begin with the byte `first`: the XOR of the words (four bytes each)
+    /// at the offsets `words`. For other messages addresses and ports, as the kernel does without a
+    /// program.
     After {
-        /// The octet that messages with those words begin with.
+        /// First byte of messages with these words.
         first: u8,
-        /// 1 to 64 offsets.
+        /// Offsets of the words, 1 to 64.
         words: &'a [u32],
     },
 }
 
-/// What tells messages that begin an exchange from those that go on with one. What cannot be told
-/// begins one.
+/// Test that distinguishes messages that begin an exchange from those that continue one. An
+/// unrecognizable message counts as a beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {
-    /// The octet at `at` is `value`, or that at `mark_at` is not `mark`.
+    /// A message begins an exchange if the byte at `at` is `value`, or the byte at `mark_at` is not
+    /// `mark`.
     Octet {
-        /// Where `mark` is when `at` means what it should.
+        /// Offset of `mark`, which shows that `at` has its expected meaning.
         mark_at: u32,
-        /// What is there.
+        /// Value of the mark.
         mark: u8,
-        /// Where the kind of message is.
+        /// Offset of the kind of message.
         at: u32,
-        /// The kind that begins an exchange.
+        /// Kind of message that begins an exchange.
         value: u8,
     },
-    /// The first octet is `value`. One that is `wrapper` has the message in an option, behind
-    /// `head_bytes` and perhaps other options, and that may be a wrapper again;
-    /// [`WRAPPED_OPTIONS`] options are looked at. Options have code and length of two octets each.
+    /// A message begins an exchange if its first byte is `value`. A message that begins with
+    /// `wrapper` has the message in an option, after `head_bytes` and perhaps other options, and
+    /// that may be a wrapper again; the program reads up to [`WRAPPED_OPTIONS`] options. Options
+    /// have code and length of two bytes each.
     Wrapped {
-        /// The kind of message that holds another one.
+        /// Kind of message that holds another one.
         wrapper: u8,
-        /// Octets of such a message in front of its options.
+        /// Bytes of such a message before its options.
         head_bytes: u32,
-        /// The option that holds a message.
+        /// Code of the option that holds a message.
         option: u16,
-        /// The kind that begins an exchange.
+        /// Kind of message that begins an exchange.
         value: u8,
     },
 }
 
-/// Options that [`Beginning::Wrapped`] goes through, those of messages in messages counted too.
+/// Number of options that [`Beginning::Wrapped`] reads, including those of messages in messages.
 pub const WRAPPED_OPTIONS: usize = 6;
 
-/// Spreads the datagrams of a port over its sockets, numbered in the order in which they were bound:
-/// over `sockets` alike ones by `key`. With `beginning` there are twice as many, and the second half
-/// gets the messages that go on with an exchange. A datagram that is too short for the questions
-/// asked goes to the first. Call it on any one of the sockets, after all are bound.
+/// Spreads the datagrams of a port over its sockets, numbered in the order in which they were
+/// bound: over `sockets` alike ones by `key`. With `beginning` there are twice as many, and the
+/// second half gets the messages that continue an exchange. A datagram that is too short for the
+/// tests goes to the first. Call it on any one of the sockets, after all are bound.
 ///
 /// # Errors
 ///
-/// What `setsockopt(2)` reports.
+/// The error of `setsockopt(2)`.
 ///
 /// # Panics
 ///
@@ -104,7 +108,7 @@ pub fn spread(
     filter::attach(socket, libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF, &program)
 }
 
-/// To the number of one of `sockets` alike sockets, in the accumulator.
+/// Returns the steps that put the number of one of `sockets` alike sockets into the accumulator.
 fn place(key: Key<'_>, sockets: u32) -> Vec<libc::sock_filter> {
     let (first, words) = match key {
         Key::Payload(offset) => {
@@ -131,21 +135,21 @@ fn place(key: Key<'_>, sockets: u32) -> Vec<libc::sock_filter> {
     program
 }
 
-/// Goes on `then` instructions further when the accumulator is `k`, else `otherwise`.
+/// Returns a jump over `then` instructions if the accumulator is `k`, else over `otherwise`.
 const fn jump_if(k: u32, then: u8, otherwise: u8) -> libc::sock_filter {
     let code = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
     libc::sock_filter { jt: then, jf: otherwise, ..instruction(code, k) }
 }
 
-/// Puts the number of the first socket that a datagram may go to into the first word of memory:
-/// 0, or `sockets` for what goes on with an exchange.
+/// Returns the steps that put the number of the first eligible socket into the first word of
+/// memory: 0, or `sockets` for a message that continues an exchange.
 fn lane(beginning: Option<Beginning>, sockets: u32) -> Vec<libc::sock_filter> {
     let load_immediate = |k| instruction(libc::BPF_LD | libc::BPF_IMM, k);
     let (mut program, value) = match beginning {
         None => (Vec::new(), None),
         Some(Beginning::Octet { mark_at, mark, at, value }) => {
             let load_octet = |at| instruction(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, at);
-            // To where 0 is loaded: three steps behind the question for the kind.
+            // The jump leads to the load of 0: three steps after the test of the kind.
             (vec![load_octet(mark_at), jump_if(mark.into(), 0, 4), load_octet(at)], Some(value))
         }
         Some(Beginning::Wrapped { wrapper, head_bytes, option, value }) => {
@@ -163,8 +167,8 @@ fn lane(beginning: Option<Beginning>, sockets: u32) -> Vec<libc::sock_filter> {
     program
 }
 
-/// The kind of message inside of all wrappers, in the accumulator. Where it is not found, goes on
-/// three instructions behind its own end.
+/// Returns the steps that put the kind of message inside of all wrappers into the accumulator. If
+/// they do not find it, they jump three instructions beyond their own end.
 fn unwrap(wrapper: u8, head_bytes: u32, option: u16) -> Vec<libc::sock_filter> {
     let indirect = |size, at| instruction(libc::BPF_LD | size | libc::BPF_IND, at);
     let add = |k| instruction(libc::BPF_ALU | libc::BPF_ADD | libc::BPF_K, k);
@@ -180,13 +184,13 @@ fn unwrap(wrapper: u8, head_bytes: u32, option: u16) -> Vec<libc::sock_filter> {
         program.extend([
             indirect(libc::BPF_H, 0),
             jump_if(option.into(), 5, 0),
-            // Another option: behind it.
+            // Another option: skip it.
             indirect(libc::BPF_H, 2),
             instruction(libc::BPF_ALU | libc::BPF_ADD | libc::BPF_X, 0),
             add(4),
             to_index,
             instruction(libc::BPF_JMP | libc::BPF_JA, 6),
-            // A message: its kind, or its options when it is a wrapper.
+            // A message: its kind, or its options if it is a wrapper.
             indirect(libc::BPF_B, 4),
             jump_if(wrapper.into(), 1, 0),
             found,
@@ -205,7 +209,7 @@ fn unwrap(wrapper: u8, head_bytes: u32, option: u16) -> Vec<libc::sock_filter> {
     program
 }
 
-/// The jump to the end of [`unwrap`] before that is known.
+/// Placeholder of the jump to the end of [`unwrap`] until that is known.
 const FOUND: u32 = u32::MAX;
 
 #[cfg(test)]
@@ -214,11 +218,11 @@ mod tests {
     use crate::{PollFd, RecvBatch, UdpOptions, poll};
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-    /// Longer than anything here takes on any machine.
+    /// Timeout that no test reaches on any machine.
     const LONG_NS: u64 = 300_000_000_000;
 
-    /// Two sockets on one port, and what each gets of `sent`, every datagram sent twice from each
-    /// of `senders` ports.
+    /// Opens two sockets on one port and returns the datagrams of `sent` that each gets, every
+    /// datagram sent twice from each of `senders` ports.
     fn split(
         ip: IpAddr,
         steer: impl Fn(&UdpSocket),
@@ -291,7 +295,7 @@ mod tests {
         assert!(a.is_empty() || b.is_empty(), "one flow stays together: {} {}", a.len(), b.len());
     }
 
-    /// Which messages go to the first and to the second of two sockets.
+    /// Returns the messages that reach the first and the second of two sockets.
     fn lanes(beginning: Beginning, sent: &[Vec<u8>]) -> [Vec<Vec<u8>>; 2] {
         let ip = Ipv4Addr::LOCALHOST.into();
         let steer = |first: &UdpSocket| spread(first, Key::Payload(0), 1, Some(beginning)).unwrap();
@@ -317,7 +321,8 @@ mod tests {
         assert_eq!(go_on, [request]);
     }
 
-    /// A wrapper of kind 12 with 3 octets more in its head: the options `before` and `inner`.
+    /// Returns a wrapper of kind 12 with 3 more bytes in its head: the options `before` and
+    /// `inner`.
     fn wrapped(before: &[(u16, &[u8])], inner: &[u8]) -> Vec<u8> {
         let mut message = vec![12, 0, 0, 0];
         for &(code, octets) in before.iter().chain(&[(9, inner)]) {
@@ -339,7 +344,7 @@ mod tests {
             wrapped(&[], &bare(1)),
             wrapped(&others, &bare(1)),
             twice(1),
-            // Too far inside, and cut off: what cannot be told.
+            // Too deep inside, and truncated: messages that are not recognizable.
             wrapped(&others, &wrapped(&others, &bare(3))),
             wrapped(&others, &bare(3))[..12].to_vec(),
         ];

@@ -1,5 +1,5 @@
-//! Connections of TCP that are opened without waiting. What can be done with an open one the standard
-//! library does.
+//! TCP connections that are opened without waiting. The standard library uses them once they are
+//! open.
 #![allow(unsafe_code, reason = "socket, bind, connect")]
 
 use std::io;
@@ -9,13 +9,13 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use crate::name::{NAME_BYTES, Name};
 use crate::{NetError, check, own_endpoint};
 
-/// Begins to connect to `server`, from the own address `local` if one is given. The stream never blocks,
-/// and sends small messages at once (`TCP_NODELAY`). It is open once it can be written to and
-/// [`TcpStream::take_error`] has nothing to tell.
+/// Begins to connect to `server`, from the own address `local` if one is given. The stream never
+/// blocks, and sends small messages at once (`TCP_NODELAY`). It is open once it is writable and
+/// [`TcpStream::take_error`] reports no error.
 ///
 /// # Errors
 ///
-/// What the kernel refused at once.
+/// Errors that the kernel reports at once.
 pub fn connect(server: SocketAddr, local: Option<IpAddr>) -> Result<TcpStream, NetError> {
     let family = if server.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
@@ -27,7 +27,8 @@ pub fn connect(server: SocketAddr, local: Option<IpAddr>) -> Result<TcpStream, N
     stream.set_nodelay(true).map_err(NetError::on("set", "TCP_NODELAY"))?;
     if let Some(local) = local {
         let name = Name::of(own_endpoint(local, server));
-        // SAFETY: `name` has NAME_BYTES octets, laid out as its family's sockaddr, and outlives the call.
+        // SAFETY: `name` has NAME_BYTES octets, laid out as its family's sockaddr, and outlives the
+        // call.
         check(unsafe { libc::bind(stream.as_raw_fd(), (&raw const name).cast(), NAME_BYTES) })
             .map_err(NetError::on("bind a TCP socket to", local.to_string()))?;
     }
@@ -41,11 +42,11 @@ pub fn connect(server: SocketAddr, local: Option<IpAddr>) -> Result<TcpStream, N
     }
 }
 
-/// Waits until a stream that [`connect`] gave is open.
+/// Waits until a stream from [`connect`] is open.
 ///
 /// # Errors
 ///
-/// Why it cannot be opened; a time-out after `timeout_ns` nanoseconds.
+/// The reason why it cannot be opened; a timeout after `timeout_ns` nanoseconds.
 pub fn wait_open(stream: &TcpStream, timeout_ns: u64) -> io::Result<()> {
     let mut fds = [crate::PollFd::writable(stream)];
     if crate::poll(&mut fds, Some(timeout_ns))? == 0 {

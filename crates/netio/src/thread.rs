@@ -1,4 +1,4 @@
-//! Where and how a thread runs: processor, name, priority, timer slack. Set-up only, never per packet.
+//! Settings of a thread: processor, name, priority, timer slack. For set-up only, never per packet.
 #![allow(unsafe_code, reason = "sched_setaffinity, sched_getaffinity, setpriority, prctl")]
 
 use std::ffi::CString;
@@ -6,24 +6,25 @@ use std::io;
 
 use crate::NetError;
 
-/// The nice value that yields most.
+/// Nice value of the lowest priority.
 const LOWEST_PRIORITY: i32 = 19;
 
-/// Binds the calling thread (and threads it starts later) to processor `cpu`.
+/// Binds the calling thread (and threads that it starts later) to processor `cpu`.
 ///
 /// # Errors
 ///
-/// EINVAL when the processor does not exist or is not allowed to this process.
+/// EINVAL if the processor does not exist or is not permitted to this process.
 pub fn pin_to_cpu(cpu: usize) -> io::Result<()> {
     pin(0, cpu)
 }
 
-/// Binds thread `thread` (as the kernel numbers them, of any process) to a CPU; whether it might have run
-/// elsewhere before.
+/// Binds thread `thread` (by the kernel's number, of any process) to a processor; returns true if
+/// it could run elsewhere before.
 ///
 /// # Errors
 ///
-/// As [`pin_to_cpu`], `ESRCH` when there is no such thread, `EPERM` when it is somebody else's.
+/// The errors of [`pin_to_cpu`], `ESRCH` if there is no such thread, `EPERM` if it is another
+/// user's.
 pub fn bring_to_cpu(thread: u32, cpu: usize) -> io::Result<bool> {
     let thread = libc::pid_t::try_from(thread).map_err(io::Error::other)?;
     let allowed = allowed_cpus_of(thread)?;
@@ -47,12 +48,12 @@ fn pin(thread: libc::pid_t, cpu: usize) -> io::Result<()> {
     crate::check(result).map(drop)
 }
 
-/// Makes the calling thread one of a generator: named `name`, on processor `cpu` if one is given, and
-/// woken from timed waits without slack.
+/// Prepares the calling thread for a generator: named `name`, on processor `cpu` if one is given,
+/// and woken from timed waits without slack.
 ///
 /// # Errors
 ///
-/// Which of the three the kernel refused.
+/// The setting that the kernel refused.
 pub fn sharpen(name: &str, cpu: Option<usize>) -> Result<(), NetError> {
     set_name(name).map_err(NetError::on("name thread", name))?;
     if let Some(cpu) = cpu {
@@ -61,11 +62,11 @@ pub fn sharpen(name: &str, cpu: Option<usize>) -> Result<(), NetError> {
     set_timer_slack_ns(1).map_err(NetError::on("set", "the timer slack"))
 }
 
-/// The processors that the calling thread may run on, ascending.
+/// Returns the processors that the calling thread may run on, ascending.
 ///
 /// # Errors
 ///
-/// What `sched_getaffinity(2)` reports.
+/// The error of `sched_getaffinity(2)`.
 pub fn allowed_cpus() -> io::Result<Vec<usize>> {
     allowed_cpus_of(0)
 }
@@ -83,33 +84,35 @@ fn allowed_cpus_of(thread: libc::pid_t) -> io::Result<Vec<usize>> {
     Ok(all.filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect())
 }
 
-/// Names the calling thread; the kernel keeps the first 15 octets.
+/// Names the calling thread; the kernel keeps the first 15 bytes.
 ///
 /// # Errors
 ///
-/// EINVAL when the name contains a NUL.
+/// EINVAL if the name contains a NUL.
 pub fn set_name(name: &str) -> io::Result<()> {
     let name = CString::new(name).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
     // SAFETY: the name is NUL-terminated and outlives the call.
     crate::check(unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) }).map(drop)
 }
 
-/// Lets the calling thread, and threads it starts later, have a processor only when nobody else wants
-/// it, but for one to two per cent (nice 19). There is no way back without privilege.
+/// Makes the calling thread, and threads that it starts later, run only when no other thread wants
+/// the processor, except for one to two per cent (nice 19). Without privilege this cannot be
+/// undone.
 ///
 /// # Errors
 ///
-/// What `setpriority(2)` reports.
+/// The error of `setpriority(2)`.
 pub fn give_way() -> io::Result<()> {
     // SAFETY: no pointers. For Linux 0 is the calling thread, not its process.
     crate::check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, LOWEST_PRIORITY) }).map(drop)
 }
 
-/// How late the kernel may wake the calling thread from a timed wait; 50 µs unless set.
+/// Sets the largest delay with which the kernel may wake the calling thread from a timed wait; 50
+/// µs unless set.
 ///
 /// # Errors
 ///
-/// What `prctl(2)` reports.
+/// The error of `prctl(2)`.
 pub fn set_timer_slack_ns(ns: u64) -> io::Result<()> {
     // SAFETY: no pointers.
     crate::check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, ns as libc::c_ulong) }).map(drop)
@@ -123,7 +126,7 @@ mod tests {
     fn a_thread_gives_way_and_its_process_does_not() {
         let nice = |path: &str| {
             let text = std::fs::read_to_string(path).unwrap();
-            // Behind the name, which may have spaces: the 17th field from the state on (proc(5)).
+            // After the name, which may have spaces: the 17th field from the state on (proc(5)).
             let fields = text.rsplit_once(')').unwrap().1;
             fields.split_whitespace().nth(16).unwrap().parse::<i32>().unwrap()
         };

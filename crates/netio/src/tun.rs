@@ -1,10 +1,10 @@
-//! TUN devices: interfaces whose packets a program reads and writes (`/dev/net/tun`, Documentation/
-//! networking/tuntap.rst of Linux). What the machine sends to the device comes out of [`TunReceiver`];
-//! what [`TunSender`] is given arrives at the machine. Packets begin with the IP header; they are whole and
-//! have their checksums, since no offload is asked for.
+//! TUN devices: interfaces whose packets a program reads and writes (`/dev/net/tun`,
+//! Documentation/networking/tuntap.rst of Linux). [`TunReceiver`] receives the packets that the
+//! machine sends to the device; packets of [`TunSender`] arrive at the machine. Packets begin with
+//! the IP header; they are complete and have their checksums, since the device has no offload.
 //!
-//! Budget: a system call per packet in each direction, as a device of one queue has no other; nothing is
-//! allocated after construction.
+//! Budget: a system call per packet in each direction, as a device of one queue has no other;
+//! nothing is allocated after construction.
 #![allow(unsafe_code, reason = "ioctl, read, write")]
 
 use std::fs::OpenOptions;
@@ -16,22 +16,23 @@ use std::sync::Arc;
 use crate::slab::Slab;
 use crate::{NetError, Sent, check};
 
-/// Where devices are made.
+/// Path of the device that creates TUN devices.
 const PATH: &str = "/dev/net/tun";
-/// The longest IP packet.
+/// Longest IP packet, in bytes.
 pub const PACKET_BYTES_MAX: usize = 65_535;
-/// Packets of a batch.
+/// Packets per batch.
 const SLOTS: usize = 64;
-/// Longest name of an interface, with the zero behind it (`IFNAMSIZ`).
+/// Longest name of an interface with its terminating zero, in bytes (`IFNAMSIZ`).
 const NAME_BYTES: usize = libc::IFNAMSIZ;
 
-/// Opens the TUN device called `name` in the calling thread's network namespace, and makes it if there is
-/// none; one that was made goes when both halves are dropped.
+/// Opens the TUN device called `name` in the calling thread's network namespace, and creates it if
+/// there is none; a created device is removed when both halves are dropped.
 ///
 /// # Errors
 ///
-/// What was tried on what: `ENOENT` where `/dev/net/tun` is missing, `EPERM` without `CAP_NET_ADMIN`,
-/// `EINVAL` when an interface of another kind has the name, `EBUSY` when another program has the device.
+/// The step that failed, and its object: `ENOENT` if `/dev/net/tun` is missing, `EPERM` without
+/// `CAP_NET_ADMIN`, `EINVAL` if an interface of another kind has the name, `EBUSY` if another
+/// program has the device.
 pub fn open(name: &str) -> Result<(TunReceiver, TunSender), NetError> {
     if name.is_empty() || name.len() >= NAME_BYTES {
         let cause = io::Error::from_raw_os_error(libc::EINVAL);
@@ -56,7 +57,7 @@ pub fn open(name: &str) -> Result<(TunReceiver, TunSender), NetError> {
     Ok((TunReceiver::new(Arc::clone(&fd)), TunSender::new(fd)))
 }
 
-/// The half that packets of the machine come out of, and the pool that they are put into.
+/// Receiving half of a device, with the pool of the machine's packets.
 pub struct TunReceiver {
     fd: Arc<OwnedFd>,
     octets: Slab<u8>,
@@ -69,13 +70,13 @@ impl TunReceiver {
         Self { fd, octets, lens: Vec::with_capacity(SLOTS) }
     }
 
-    /// Takes what waits in the device, as much as there are slots for, and never waits itself. Returns
-    /// how many packets [`TunReceiver::packet`] has, 0 when nothing waits; those of the call before are
-    /// gone.
+    /// Receives the waiting packets, as many as there are slots, without waiting itself. Returns
+    /// the number of packets of [`TunReceiver::packet`], 0 if nothing waits; those of the last call
+    /// are gone.
     ///
     /// # Errors
     ///
-    /// What `read(2)` reports, except EAGAIN and EINTR: EBADFD when the device was removed.
+    /// The error of `read(2)`, except EAGAIN and EINTR: EBADFD if the device was removed.
     pub fn receive(&mut self) -> io::Result<usize> {
         self.lens.clear();
         while self.lens.len() < SLOTS {
@@ -98,11 +99,11 @@ impl TunReceiver {
         Ok(self.lens.len())
     }
 
-    /// Packet `index` of the last call.
+    /// Returns packet `index` of the last call.
     ///
     /// # Panics
     ///
-    /// When `index` is not below what [`TunReceiver::receive`] returned.
+    /// If `index` is not below the number that [`TunReceiver::receive`] returned.
     #[must_use]
     pub fn packet(&self, index: usize) -> &[u8] {
         self.octets.slice(index * PACKET_BYTES_MAX, self.lens[index])
@@ -115,12 +116,12 @@ impl AsFd for TunReceiver {
     }
 }
 
-/// The half that packets arrive at the machine by, and the packets that wait for it.
+/// Sending half of a device, with the packets that wait to be passed to the machine.
 pub struct TunSender {
     fd: Arc<OwnedFd>,
     octets: Slab<u8>,
     lens: Vec<usize>,
-    /// Packets before this one have left.
+    /// Number of the first packet that has not left.
     next: usize,
 }
 
@@ -130,32 +131,33 @@ impl TunSender {
         Self { fd, octets, lens: Vec::with_capacity(SLOTS), next: 0 }
     }
 
-    /// The next free slot to write a packet into, `None` when the batch is full. Nothing is queued until
-    /// [`TunSender::commit`].
+    /// Returns the next free slot to write a packet into; `None` if the batch is full. Nothing is
+    /// queued until [`TunSender::commit`].
     pub fn slot(&mut self) -> Option<&mut [u8]> {
         let index = self.lens.len();
         (index < SLOTS).then(|| self.octets.slice_mut(index * PACKET_BYTES_MAX, PACKET_BYTES_MAX))
     }
 
-    /// Queues the first `len` octets of the slot that [`TunSender::slot`] gave, a packet from its IP
-    /// header on.
+    /// Queues the first `len` bytes of the slot that [`TunSender::slot`] returned, a packet from
+    /// its IP header on.
     ///
     /// # Panics
     ///
-    /// When the batch is full or `len` exceeds the slot.
+    /// If the batch is full or `len` exceeds the slot.
     pub fn commit(&mut self, len: usize) {
         assert!(self.lens.len() < SLOTS && len <= PACKET_BYTES_MAX, "commit without a slot");
         self.lens.push(len);
     }
 
-    /// True when nothing waits to be flushed.
+    /// Returns true if nothing waits to be flushed.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.lens.is_empty()
     }
 
-    /// Hands everything that waits to the kernel, never waiting itself. Call it again later while
-    /// [`Sent::left`] is not 0. What is no IP packet, or finds the device down, is refused.
+    /// Passes all waiting packets to the kernel, without waiting itself. Call it again later while
+    /// [`Sent::left`] is not 0. Data that is no IP packet, or that finds the device down, is
+    /// refused.
     pub fn flush(&mut self) -> Sent {
         let mut result = Sent::default();
         while self.next < self.lens.len() {
@@ -181,7 +183,7 @@ impl TunSender {
         result
     }
 
-    /// Gives up what still waits. Returns how many packets.
+    /// Drops the waiting packets and returns their number.
     pub fn discard(&mut self) -> usize {
         let count = self.lens.len() - self.next;
         self.lens.clear();
@@ -200,7 +202,7 @@ mod tests {
             let error = open(name).err().unwrap();
             assert!(error.to_string().starts_with("cannot name a TUN device"), "{error}");
         }
-        // Loopback is no TUN device, whoever asks; without the right to it the kernel says EPERM.
+        // Loopback is no TUN device; without the capability the kernel returns EPERM.
         let error = open("lo").err().unwrap();
         let code = error.cause().raw_os_error();
         let expected = [libc::EINVAL, libc::EPERM, libc::ENOENT, libc::EACCES, libc::ENXIO];

@@ -1,6 +1,6 @@
-//! UDP sockets over IPv4 and IPv6: opening them with every option the products need, joining
-//! groups, and asking them what became of it. Set-up and questions only; datagrams move through
-//! [`crate::RecvBatch`] and [`crate::SendBatch`]. Read `ip(7)`, `ipv6(7)`, RFC 3493, RFC 3542.
+//! UDP sockets over IPv4 and IPv6: opening with every option that the products need, joining of
+//! groups, and counters. This module is for set-up and counters only; datagrams move through
+//! [`crate::RecvBatch`] and [`crate::SendBatch`]. See `ip(7)`, `ipv6(7)`, RFC 3493, RFC 3542.
 #![allow(unsafe_code, reason = "socket, bind, setsockopt, getsockopt, getsockname")]
 
 use std::io;
@@ -13,12 +13,12 @@ use crate::{NetError, check, memory};
 /// `IPV6_MULTICAST_ALL` of linux/in6.h, which not every C library names.
 const IPV6_MULTICAST_ALL: libc::c_int = 29;
 
-/// How a socket is opened. `UdpOptions::at(address)` is a plain one.
+/// Options of a socket. `UdpOptions::at(address)` has none of them set.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "independent switches of one socket")]
 pub struct UdpOptions {
-    /// The address and port to bind; port 0 lets the kernel choose. Its family is the socket's: an
-    /// IPv6 socket takes no IPv4 (`IPV6_V6ONLY`). A link-local address needs its scope.
+    /// Address and port to bind to; the kernel chooses port 0. Its family is the socket's: an IPv6
+    /// socket receives no IPv4 (`IPV6_V6ONLY`). A link-local address needs its scope.
     pub bind: SocketAddr,
     /// `SO_REUSEPORT`: several sockets share the port, the kernel spreads flows over them.
     pub reuse_port: bool,
@@ -28,24 +28,25 @@ pub struct UdpOptions {
     pub broadcast: bool,
     /// `SO_BINDTODEVICE`: only datagrams of this interface.
     pub device: Option<String>,
-    /// Receive buffer wanted, in octets of kernel memory (a 300-octet datagram takes 768 on
-    /// loopback). `SO_RCVBUFFORCE` where permitted, else `SO_RCVBUF`, which `rmem_max` caps.
+    /// Size of the receive buffer, in bytes of kernel memory (a 300-byte datagram takes 768 on
+    /// loopback). Set by `SO_RCVBUFFORCE` if permitted, else by `SO_RCVBUF`, which `rmem_max` caps.
     pub receive_buffer_bytes: Option<usize>,
-    /// Send buffer wanted; as above.
+    /// Size of the send buffer, in bytes of kernel memory. Set by `SO_SNDBUFFORCE` if permitted,
+    /// else by `SO_SNDBUF`, which `wmem_max` caps.
     pub send_buffer_bytes: Option<usize>,
-    /// `IP_PKTINFO`, `IPV6_RECVPKTINFO`: learn each datagram's destination address and interface.
+    /// `IP_PKTINFO`, `IPV6_RECVPKTINFO`: deliver each datagram's destination address and interface.
     pub packet_info: bool,
-    /// `IP_RECVTOS`, `IPV6_RECVTCLASS`: learn each datagram's ECN field.
+    /// `IP_RECVTOS`, `IPV6_RECVTCLASS`: deliver each datagram's ECN field.
     pub ecn: bool,
-    /// `SO_TIMESTAMPNS`: learn when the kernel received each datagram (wall clock).
+    /// `SO_TIMESTAMPNS`: deliver the time when the kernel received each datagram (wall clock).
     pub kernel_times: bool,
-    /// `UDP_GRO`: let the kernel hand over trains of equal-sized datagrams in one piece. Use it
-    /// with [`crate::RecvBatch::coalescing`] only.
+    /// `UDP_GRO`: the kernel delivers trains of equal-sized datagrams in one piece. Use it with
+    /// [`crate::RecvBatch::coalescing`] only.
     pub coalesce: bool,
 }
 
 impl UdpOptions {
-    /// All options off, bound to `bind`.
+    /// Creates options with everything off, bound to `bind`.
     #[must_use]
     pub fn at(bind: impl Into<SocketAddr>) -> Self {
         Self {
@@ -64,7 +65,7 @@ impl UdpOptions {
     }
 }
 
-/// A socket whose datagrams [`crate::RecvBatch`] and [`crate::SendBatch`] move: of UDP, or raw.
+/// A socket whose datagrams [`crate::RecvBatch`] and [`crate::SendBatch`] move: UDP or raw.
 pub trait DatagramSocket: AsFd {}
 
 impl DatagramSocket for UdpSocket {}
@@ -76,7 +77,7 @@ pub struct UdpSocket {
 }
 
 impl From<OwnedFd> for UdpSocket {
-    /// A UDP socket that is open already.
+    /// Wraps a UDP socket that is open already.
     fn from(fd: OwnedFd) -> Self {
         Self { fd }
     }
@@ -87,7 +88,7 @@ impl UdpSocket {
     ///
     /// # Errors
     ///
-    /// Which step failed on which address.
+    /// The step that failed, and the address.
     pub fn open(options: &UdpOptions) -> Result<Self, NetError> {
         let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         let family = if options.bind.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
@@ -105,12 +106,12 @@ impl UdpSocket {
         Ok(socket)
     }
 
-    /// Lets sockets opened with `reuse_port` have the port too. That this one was opened without
-    /// proves that nobody had it before.
+    /// Permits sockets opened with `reuse_port` to share the port. Since this socket was opened
+    /// without that option, no other socket had the port before.
     ///
     /// # Errors
     ///
-    /// What `setsockopt(2)` reports.
+    /// The error of `setsockopt(2)`.
     pub fn share_port(&self) -> io::Result<()> {
         self.set(libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)
     }
@@ -138,8 +139,8 @@ impl UdpSocket {
             }
         }
         if is_v6 {
-            // Else a wildcard socket gets what came for groups that another process joined.
-            // Kernels before 4.20 do not know the switch; they have that defect and work.
+            // Without this a wildcard socket gets datagrams for groups that another process joined.
+            // Kernels before 4.20 do not know the option; they have that defect and work.
             self.set(libc::IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0).ok();
         }
         if let Some(bytes) = options.receive_buffer_bytes {
@@ -169,7 +170,7 @@ impl UdpSocket {
     }
 
     fn set_buffer(&self, forced: i32, capped: i32, bytes: usize) -> io::Result<()> {
-        // The kernel doubles what it is given, to pay for its own bookkeeping.
+        // The kernel doubles the value, to pay for its own bookkeeping.
         let value = libc::c_int::try_from(bytes / 2).unwrap_or(libc::c_int::MAX / 2);
         self.set(libc::SOL_SOCKET, forced, value)
             .or_else(|_| self.set(libc::SOL_SOCKET, capped, value))
@@ -184,11 +185,11 @@ impl UdpSocket {
         Ok(value)
     }
 
-    /// The address and port that the socket is bound to.
+    /// Returns the address and port that the socket is bound to.
     ///
     /// # Errors
     ///
-    /// What `getsockname(2)` reports.
+    /// The error of `getsockname(2)`.
     pub fn local_address(&self) -> io::Result<SocketAddr> {
         let (mut name, mut size) = (Name::EMPTY, NAME_BYTES);
         let (fd, place) = (self.fd.as_raw_fd(), (&raw mut name).cast());
@@ -197,60 +198,61 @@ impl UdpSocket {
         Ok(name.address())
     }
 
-    /// Changes the receive buffer: octets of the kernel's memory, as in
-    /// [`UdpOptions::receive_buffer_bytes`]. What waits stays, also when it is more.
+    /// Sets the size of the receive buffer in bytes of kernel memory, as
+    /// [`UdpOptions::receive_buffer_bytes`] does. Waiting datagrams stay, even if they are more.
     ///
     /// # Errors
     ///
-    /// What `setsockopt(2)` reports.
+    /// The error of `setsockopt(2)`.
     pub fn set_receive_buffer(&self, bytes: usize) -> io::Result<()> {
         self.set_buffer(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, bytes)
     }
 
-    /// The receive buffer that the kernel granted, in octets of its memory.
+    /// Returns the size of the receive buffer that the kernel granted, in bytes of its memory.
     ///
     /// # Errors
     ///
-    /// What `getsockopt(2)` reports.
+    /// The error of `getsockopt(2)`.
     pub fn receive_buffer_bytes(&self) -> io::Result<usize> {
         Ok(self.get::<1>(libc::SOL_SOCKET, libc::SO_RCVBUF)?[0] as usize)
     }
 
-    /// The send buffer that the kernel granted, in octets of its memory.
+    /// Returns the size of the send buffer that the kernel granted, in bytes of its memory.
     ///
     /// # Errors
     ///
-    /// What `getsockopt(2)` reports.
+    /// The error of `getsockopt(2)`.
     pub fn send_buffer_bytes(&self) -> io::Result<usize> {
         Ok(self.get::<1>(libc::SOL_SOCKET, libc::SO_SNDBUF)?[0] as usize)
     }
 
-    /// Datagrams that the kernel dropped because this socket's receive buffer was full (or a
-    /// checksum failed), since it was opened, modulo 2^32. Read at any time, unlike
-    /// `SO_RXQ_OVFL`, which tells only with a later datagram and hence not after the last one.
+    /// Returns the number of datagrams that the kernel dropped because this socket's receive buffer
+    /// was full (or a checksum failed), since it was opened, modulo 2^32. It can be read at any
+    /// time, unlike `SO_RXQ_OVFL`, which comes only with a later datagram and hence not after the
+    /// last one.
     ///
     /// # Errors
     ///
-    /// What `getsockopt(2)` reports.
+    /// The error of `getsockopt(2)`.
     pub fn drops(&self) -> io::Result<u32> {
         memory::drops(self)
     }
 
-    /// Octets of kernel memory that wait in the receive buffer now.
+    /// Returns the bytes of kernel memory that the receive buffer uses now.
     ///
     /// # Errors
     ///
-    /// What `getsockopt(2)` reports.
+    /// The error of `getsockopt(2)`.
     pub fn receive_queued_bytes(&self) -> io::Result<usize> {
         Ok(self.get::<9>(libc::SOL_SOCKET, libc::SO_MEMINFO)?[0] as usize)
     }
 
-    /// Takes datagrams for `group` that come through the interface with index `interface`
-    /// (`IPV6_JOIN_GROUP`). A socket gets what it joined itself and nothing else.
+    /// Joins `group` on the interface with index `interface` (`IPV6_JOIN_GROUP`). A socket gets
+    /// datagrams for the groups that it joined itself and no others.
     ///
     /// # Errors
     ///
-    /// What `setsockopt(2)` reports: EADDRINUSE when it had joined, ENODEV for an unknown index.
+    /// The error of `setsockopt(2)`: EADDRINUSE if it had joined, ENODEV for an unknown index.
     pub fn join_group(&self, group: Ipv6Addr, interface: u32) -> io::Result<()> {
         self.set_membership(libc::IPV6_ADD_MEMBERSHIP, group, interface)
     }
@@ -259,7 +261,7 @@ impl UdpSocket {
     ///
     /// # Errors
     ///
-    /// What `setsockopt(2)` reports: EADDRNOTAVAIL when it had not joined.
+    /// The error of `setsockopt(2)`: EADDRNOTAVAIL if it had not joined.
     pub fn leave_group(&self, group: Ipv6Addr, interface: u32) -> io::Result<()> {
         self.set_membership(libc::IPV6_DROP_MEMBERSHIP, group, interface)
     }
@@ -272,12 +274,12 @@ impl UdpSocket {
         self.set_octets(libc::IPPROTO_IPV6, option, &request)
     }
 
-    /// Sends multicast through `interface` unless the destination or source says otherwise, over
+    /// Sends multicast through `interface` unless the destination or source names another one, over
     /// at most `hops` routers (`IPV6_MULTICAST_IF`, `IPV6_MULTICAST_HOPS`).
     ///
     /// # Errors
     ///
-    /// What `setsockopt(2)` reports.
+    /// The error of `setsockopt(2)`.
     pub fn set_multicast_route(&self, interface: u32, hops: u8) -> io::Result<()> {
         let level = libc::IPPROTO_IPV6;
         self.set_octets(level, libc::IPV6_MULTICAST_IF, &interface.to_ne_bytes())?;
@@ -293,7 +295,7 @@ impl UdpSocket {
         self.set(libc::SOL_UDP, libc::UDP_GRO, 1)
     }
 
-    /// True when the kernel knows `UDP_SEGMENT`, so that a [`crate::SendBatch`] may group.
+    /// Returns true if the kernel knows `UDP_SEGMENT`, so that a [`crate::SendBatch`] may group.
     #[must_use]
     pub fn supports_segmentation(&self) -> bool {
         self.set(libc::SOL_UDP, libc::UDP_SEGMENT, 0).is_ok()

@@ -1,22 +1,22 @@
-//! Waking a thread that waits in [`crate::poll`]: an eventfd. Waking costs one system call, and
-//! so does being woken; wakes that come before the sleeper looks are merged into one.
+//! Waking of a thread that waits in [`crate::poll`]: an eventfd. Waking costs one system call, and
+//! so does draining; several wakes before the thread drains it count as one.
 #![allow(unsafe_code, reason = "eventfd")]
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// A wake-up line into one waiting thread. Share it by reference or in an `Arc`.
+/// Wake-up signal for one waiting thread. Share it by reference or in an `Arc`.
 #[derive(Debug)]
 pub struct Waker {
     fd: OwnedFd,
 }
 
 impl Waker {
-    /// A line that nobody has pulled yet.
+    /// Creates a signal that is not set.
     ///
     /// # Errors
     ///
-    /// When the process has no descriptors left.
+    /// The process has no descriptors left.
     pub fn new() -> io::Result<Self> {
         // SAFETY: no pointers; the result is checked.
         let raw =
@@ -33,7 +33,7 @@ impl Waker {
         unsafe { libc::write(self.fd.as_raw_fd(), (&raw const one).cast(), 8) };
     }
 
-    /// Makes the descriptor unreadable again; true when it had been woken.
+    /// Makes the descriptor unreadable again; returns true if it had been woken.
     pub fn drain(&self) -> bool {
         let mut count = 0_u64;
         // SAFETY: the pointer leads to eight writable octets.

@@ -1,12 +1,14 @@
-//! Noticing that interfaces or their addresses change: a `NETLINK_ROUTE` socket (`rtnetlink(7)`)
-//! whose messages say only that it is time to look again ([`crate::interface::list`]).
+//! Detection of changes of interfaces or their addresses: a `NETLINK_ROUTE` socket (`rtnetlink(7)`)
+//! whose messages only show that the list of interfaces is to be read again
+//! ([`crate::interface::list`]).
 #![allow(unsafe_code, reason = "socket, bind, recv")]
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::{NetError, check};
 
-/// Readable when interfaces or addresses of the namespace that it was opened in have changed.
+/// A descriptor that is readable when interfaces or addresses of its network namespace have
+/// changed. The namespace is the one in which it was opened.
 #[derive(Debug)]
 pub struct InterfaceWatch {
     fd: OwnedFd,
@@ -17,7 +19,7 @@ impl InterfaceWatch {
     ///
     /// # Errors
     ///
-    /// When no descriptor is left.
+    /// No descriptor is left.
     pub fn open() -> Result<Self, NetError> {
         let subject = "a socket for changes of interfaces";
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
@@ -38,7 +40,7 @@ impl InterfaceWatch {
         Ok(watch)
     }
 
-    /// Makes the descriptor unreadable again; true when something had changed.
+    /// Makes the descriptor unreadable again; returns true if something had changed.
     pub fn drain(&self) -> bool {
         let (fd, mut has_changed) = (self.fd.as_raw_fd(), false);
         let mut octets = [0_u8; 4_096];

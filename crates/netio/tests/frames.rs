@@ -1,4 +1,4 @@
-//! Frame sockets over a veth pair in a namespace of the test's own.
+//! Tests of frame sockets over a veth pair in a network namespace of their own.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::process::Command;
@@ -14,9 +14,9 @@ use packet_wire::frame::{self, Endpoints};
 
 const NEAR: &str = "near0";
 const FAR: &str = "far0";
-/// The address of the near end.
+/// Address of the near end.
 const OURS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
-/// A station behind the far end.
+/// Address of a station behind the far end.
 const THEIRS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 5);
 const LONG_NS: u64 = 300_000_000_000;
 
@@ -25,14 +25,15 @@ fn ip(arguments: &str) {
     assert!(output.status.success(), "ip {arguments}: {output:?}");
 }
 
-/// Until the kernel has noticed that an interface is up, it drops what is sent there.
+/// Waits until the kernel has noticed that the interfaces are up; until then it drops frames sent
+/// there.
 fn wait_until_up(names: &[&str]) {
     while names.iter().any(|name| !interface::named(name).unwrap().is_up) {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// Runs `test` in a new namespace with a veth pair; false, said, when that is not allowed here.
+/// Runs `test` in a new namespace with a veth pair. Prints a note where that is not permitted.
 fn on_a_link(test: impl FnOnce() + Send) {
     let is_allowed = std::thread::scope(|scope| {
         let inside = scope.spawn(|| {
@@ -73,7 +74,7 @@ fn send(sender: &mut FrameSender, frame: &[u8]) {
     assert_eq!(sender.flush().sent, 1);
 }
 
-/// The only frame to come.
+/// Returns the only frame to come.
 fn wait_for(receiver: &mut FrameReceiver) -> (Vec<u8>, Option<PendingChecksum>, Option<Train>) {
     assert_eq!(poll(&mut [PollFd::readable(receiver)], Some(LONG_NS)).unwrap(), 1);
     assert_eq!(receiver.receive().unwrap(), 1);
@@ -101,7 +102,7 @@ fn frames_keep_their_tags_and_what_is_sent_does_not_come_back() {
     });
 }
 
-/// A frame with a UDP datagram over IPv4 for `port`.
+/// Returns a frame with a UDP datagram over IPv4 for `port`.
 fn datagram(port: u16) -> Vec<u8> {
     let mut octets = vec![0; frame::HEADROOM + 5];
     let endpoints = Endpoints {
@@ -114,7 +115,7 @@ fn datagram(port: u16) -> Vec<u8> {
     octets
 }
 
-/// All frames that come until `last` does.
+/// Returns all frames that come until `last` does.
 fn until(receiver: &mut FrameReceiver, last: &[u8]) -> Vec<Vec<u8>> {
     let mut all: Vec<Vec<u8>> = Vec::new();
     while all.last().is_none_or(|octets| octets != last) {
@@ -180,7 +181,7 @@ fn a_checksum_that_was_left_to_a_device_is_named() {
         let socket = UdpSocket::bind((OURS, 0)).unwrap();
         socket.send_to(b"hello", (THEIRS, 9)).unwrap();
         let (octets, checksum, train) = wait_for(&mut far);
-        // Behind Ethernet and IPv4 header; the field of UDP.
+        // After Ethernet and IPv4 header; the field of UDP.
         assert_eq!(checksum, Some(PendingChecksum { start: 34, offset: 6 }));
         assert_eq!((&octets[42..], train), (&b"hello"[..], None));
     });
@@ -212,10 +213,10 @@ fn a_train_is_sent_as_one_was_received_and_single_frames_beside_it() {
     });
 }
 
-/// AF_XDP by queue 0; `None`, said, on a kernel that has none.
+/// Opens AF_XDP on queue 0; prints a note and returns `None` on a kernel without it.
 fn xdp_sender(name: &str, slots: usize) -> Option<XdpSender> {
     let size = RingSize { bytes: slots * 2_048, slot_bytes: 2_048 };
-    // On a busy machine the kernel's worker may give a queue back later than the sender waits for it.
+    // On a busy machine the kernel's worker may free a queue later than the sender waits for it.
     let until_ns = Clock::mono_ns() + LONG_NS;
     loop {
         match XdpSender::open(&interface::named(name).unwrap(), 0, size) {
@@ -231,7 +232,7 @@ fn xdp_sender(name: &str, slots: usize) -> Option<XdpSender> {
     }
 }
 
-/// A frame of `len` octets that no other number has.
+/// Returns a frame of `len` bytes that no other number has.
 fn numbered(number: u32, len: usize) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 5, 2, 0, 0, 0, 0, 1, 0x88, 0xb5];
     frame.extend(number.to_be_bytes());
@@ -244,7 +245,7 @@ fn queue(sender: &mut XdpSender, frame: &[u8]) {
     sender.commit(frame.len());
 }
 
-/// Flushes until nothing is left; how many frames left.
+/// Flushes until nothing is left; returns the number of frames that left.
 fn flush_all(sender: &mut XdpSender) -> usize {
     let mut sent = 0;
     loop {
@@ -256,7 +257,7 @@ fn flush_all(sender: &mut XdpSender) -> usize {
     }
 }
 
-/// The next `count` frames to come.
+/// Returns the next `count` frames to come.
 fn take(receiver: &mut FrameReceiver, count: usize) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     while frames.len() < count {
@@ -273,7 +274,8 @@ fn frames_by_af_xdp_arrive_as_they_were_written() {
         let mut far = receiver(FAR);
         let Some(mut out) = xdp_sender(NEAR, 100) else { return };
         assert_eq!((out.slots(), out.mtu_bytes()), (64, 1_500));
-        // The rings are gone around several times, and more is sent than a call takes by default.
+        // The rings wrap around several times, and each round sends more frames than a call does by
+        // default.
         for round in 0..10 {
             let frames: Vec<_> = (0..64)
                 .map(|number| numbered(64 * round + number, 60 + 23 * number as usize))
@@ -293,7 +295,8 @@ fn frames_by_af_xdp_arrive_as_they_were_written() {
 fn a_frame_that_was_dropped_among_others_is_sent_again() {
     on_a_link(|| {
         let Some(mut out) = xdp_sender(NEAR, 8) else { return };
-        // The far end drops what is longer than it takes, as it does what finds its queue full.
+        // The far end drops frames longer than its MTU, as it does with those that find its queue
+        // full.
         ip(&format!("link set {FAR} mtu 1000"));
         let mut far = receiver(FAR);
         let frames: Vec<_> =
@@ -314,7 +317,7 @@ fn a_frame_that_was_dropped_among_others_is_sent_again() {
         rest.sort_by_key(Vec::len);
         assert_eq!(rest, [&frames[2], &frames[4]].map(Vec::clone));
         assert_eq!((far.receive().unwrap(), out.invalid().unwrap()), (0, 0));
-        // Without a far end every single one is dropped.
+        // Without a far end every single frame is dropped.
         ip(&format!("link set {FAR} down"));
         queue(&mut out, &frames[0]);
         let drops = out.drops();
@@ -348,7 +351,7 @@ fn af_xdp_takes_a_queue_that_there_is_and_that_nobody_has() {
 #[test]
 fn a_queue_that_was_left_can_be_had_again() {
     on_a_link(|| {
-        // The kernel gives it back some time after the socket was closed.
+        // The kernel frees the queue some time after the socket was closed.
         for number in 0..10 {
             let Some(mut out) = xdp_sender(NEAR, 8) else { return };
             let frame = numbered(number, 60);
@@ -359,7 +362,7 @@ fn a_queue_that_was_left_can_be_had_again() {
     });
 }
 
-/// A ring of `slots` for datagrams from port 9.
+/// Opens a ring of `slots` for datagrams from port 9.
 fn ring(name: &str, slots: usize) -> FrameRingReceiver {
     let size = RingSize { bytes: slots * 2_048, slot_bytes: 2_048 };
     FrameRingReceiver::open(&interface::named(name).unwrap(), 9, size).unwrap()
@@ -378,7 +381,7 @@ fn a_ring_has_whole_datagrams_of_one_port_and_counts_what_finds_no_slot() {
         let mut ring = ring(FAR, 4);
         let from = |port: u16| UdpSocket::bind((OURS, port)).unwrap();
         let (ours, other) = (from(9), from(10));
-        // More than slots, round after round.
+        // More frames than slots, round after round.
         for round in 0..10_u8 {
             other.send_to(b"of another port", (THEIRS, 7)).unwrap();
             for number in 0..3 {
@@ -390,7 +393,7 @@ fn a_ring_has_whole_datagrams_of_one_port_and_counts_what_finds_no_slot() {
             let expected: Vec<_> = (0..3).map(|number| vec![round, number]).collect();
             assert_eq!((count, payloads), (3, expected));
         }
-        // Fragments, and what is longer than a slot: a train.
+        // Fragments, and a train that is longer than a slot.
         ours.send_to(&[7; 3_000], (THEIRS, 7)).unwrap();
         let options = UdpOptions::at(SocketAddr::from((OURS, 9)));
         drop(ours);

@@ -1,4 +1,5 @@
-//! Batches over loopback, judged by the standard library's sockets where possible.
+//! Tests of batches over loopback, with the standard library's sockets as the other end where
+//! possible.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket as StdSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,11 +9,11 @@ use base::Random;
 use netio::{Clock, PollFd, RecvBatch, SendBatch, Source, UdpOptions, UdpSocket, poll};
 
 const FAMILIES: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
-/// Longer than anything here takes on any machine.
+/// Timeout that no test reaches on any machine.
 const LONG_NS: u64 = 300_000_000_000;
 const LOCALHOST: IpAddr = FAMILIES[0];
 
-/// The address from which a wildcard socket receives everything of `ip`'s family.
+/// Returns the address with which a wildcard socket receives everything of `ip`'s family.
 fn wildcard(ip: IpAddr) -> SocketAddr {
     let ip: IpAddr =
         if ip.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
@@ -34,8 +35,8 @@ fn std_socket(ip: IpAddr) -> (StdSocket, SocketAddr) {
     (socket, address)
 }
 
-/// Waits until something has come, and receives: loopback delivers before the sender's call returns, but
-/// later when the processor is behind with what was sent before.
+/// Waits until a datagram has come, and receives: loopback delivers before the sender's call
+/// returns, but later if the processor is still busy with earlier datagrams.
 fn receive_next(socket: &UdpSocket, batch: &mut RecvBatch) -> usize {
     assert!(poll(&mut [PollFd::readable(socket)], Some(LONG_NS)).unwrap() > 0, "nothing comes");
     batch.receive(socket).unwrap()

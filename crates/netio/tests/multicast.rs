@@ -1,4 +1,4 @@
-//! IPv6 link-local addresses and groups, in a network namespace of the test's own with one veth
+//! Tests of IPv6 link-local addresses and groups, in a network namespace of their own with one veth
 //! pair, because loopback has neither.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use netio::{PollFd, RecvBatch, SendBatch, Source, UdpOptions, UdpSocket, interface, poll};
 
 const GROUP: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
-/// Longer than anything here takes on any machine.
+/// Timeout that no test reaches on any machine.
 const LONG_NS: u64 = 300_000_000_000;
 const ONE: &str = "fe80::a:1";
 const TWO: &str = "fe80::a:2";
@@ -37,7 +37,7 @@ fn enter_world() -> bool {
         ip(&format!("link set {name} up"));
         ip(&format!("addr add {address}/64 dev {name} nodad"));
     }
-    // Until the kernel has noticed that an interface is up, it drops what is sent there.
+    // Until the kernel has noticed that an interface is up, it drops frames sent there.
     while ["one", "two"].iter().any(|name| !interface::named(name).unwrap().is_up) {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -74,7 +74,8 @@ fn a_group_is_heard_where_it_was_joined_and_answered_from_a_link_local_address()
 
     let (server, at) = open(Ipv6Addr::UNSPECIFIED, 0, 0);
     server.join_group(GROUP, two.index).unwrap();
-    // Another member on the same interface must not make this socket hear the group too.
+    // Another member on the same interface must not make this socket receive the group's datagrams
+    // too.
     let (deaf, _) = open(Ipv6Addr::UNSPECIFIED, 0, 0);
     let (client, client_at) = open(one.link_local().unwrap(), one.index, 0);
     client.set_multicast_route(one.index, 1).unwrap();
@@ -102,7 +103,7 @@ fn a_group_is_heard_where_it_was_joined_and_answered_from_a_link_local_address()
 
     server.leave_group(GROUP, two.index).unwrap();
     assert!(server.leave_group(GROUP, two.index).is_err());
-    // What was sent first would arrive first.
+    // The datagram that was sent first would arrive first.
     send(&client, b"late", SocketAddrV6::new(GROUP, at.port(), 0, one.index), None);
     send(&client, b"unicast", two_at_one, None);
     assert!(waits(&server, LONG_NS));
@@ -122,7 +123,8 @@ fn the_plain_responder_answers_a_group_from_a_link_local_address() {
     let listen = SocketAddrV6::new(GROUP, 547, 0, two.index);
     std::thread::scope(|scope| {
         let responder = scope.spawn(|| netio::limit::run(listen.into(), &stop).unwrap());
-        // Nobody says when the responder has joined; it answers what comes from then on.
+        // The test cannot see when the responder has joined; the responder answers datagrams from
+        // then on.
         let to = SocketAddrV6::new(GROUP, 547, 0, one.index);
         for _ in 0..LONG_NS / 20_000_000 {
             send(&client, b"solicit", to, None);

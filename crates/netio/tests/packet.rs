@@ -1,4 +1,4 @@
-//! Packet sockets and filters over a veth pair in a namespace of the test's own.
+//! Tests of packet sockets and filters over a veth pair in a network namespace of their own.
 #![allow(unsafe_code, reason = "a frame with a VLAN tag needs a raw socket")]
 
 use std::collections::BTreeSet;
@@ -17,14 +17,14 @@ use packet_wire::{ethernet, frame};
 
 const PORT: u16 = 67;
 const OFFSET: u32 = 4;
-/// Longer than anything here takes on any machine.
+/// Timeout that no test reaches on any machine.
 const LONG_NS: u64 = 300_000_000_000;
 const EVERYONE: [u8; 6] = [0xff; 6];
 const NEAR: &str = "near0";
 const FAR: &str = "far0";
-/// The address of the near end.
+/// Address of the near end.
 const OURS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
-/// A station behind the far end.
+/// Address of a station behind the far end.
 const THEIRS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 5);
 
 fn ip(arguments: &str) {
@@ -32,14 +32,15 @@ fn ip(arguments: &str) {
     assert!(output.status.success(), "ip {arguments}: {output:?}");
 }
 
-/// Until the kernel has noticed that an interface is up, it drops what is sent there.
+/// Waits until the kernel has noticed that the interfaces are up; until then it drops frames sent
+/// there.
 fn wait_until_up(names: &[&str]) {
     while names.iter().any(|name| !interface::named(name).unwrap().is_up) {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// Runs `test` in a new namespace with a veth pair; false, said, when that is not allowed here.
+/// Runs `test` in a new namespace with a veth pair. Prints a note where that is not permitted.
 fn on_a_link(test: impl FnOnce() + Send) {
     let is_allowed = std::thread::scope(|scope| {
         let inside = scope.spawn(|| {
@@ -77,7 +78,7 @@ fn packet_sockets(name: &str, count: u32) -> Vec<PacketSocket> {
     PacketSocket::open_group(&options(name), count).unwrap()
 }
 
-/// A packet socket at the near end for unicast datagrams only.
+/// Opens a packet socket at the near end for unicast datagrams only.
 fn packet_socket_for(unicast: Unicast<'_>) -> PacketSocket {
     let socket = PacketSocket::open_silent_group(&options(NEAR), 1).unwrap().remove(0);
     set_unicast(&socket, PORT, unicast).unwrap();
@@ -100,7 +101,7 @@ fn udp_sockets(count: u32, are_left: bool) -> Vec<UdpSocket> {
     sockets
 }
 
-/// Sends packets out of the far end.
+/// Sender of packets out of the far end.
 struct Sender {
     socket: PacketSocket,
     batch: PacketSendBatch,
@@ -112,7 +113,7 @@ impl Sender {
         Self { socket, batch: PacketSendBatch::new(4, 1_500) }
     }
 
-    /// One datagram with `payload`, in a frame for `mac` through interface `through`.
+    /// Sends one datagram with `payload`, in a frame for `mac` through interface `through`.
     fn send_through(&mut self, through: &str, mac: [u8; 6], to: SocketAddrV4, payload: &[u8]) {
         self.send_packet(through, mac, &sealed(THEIRS, to, payload));
     }
@@ -120,7 +121,7 @@ impl Sender {
     fn send_packet(&mut self, through: &str, mac: [u8; 6], packet: &[u8]) {
         let interface = interface::named(through).unwrap().index;
         // The queue of received packets belongs to the processor, so other namespaces can fill it;
-        // the kernel counts a packet that it finds full as dropped before the call returns.
+        // the kernel counts a packet for which it is full as dropped before the call returns.
         loop {
             let dropped = tx_dropped(through);
             self.batch.slot().unwrap()[..packet.len()].copy_from_slice(packet);
@@ -138,8 +139,9 @@ impl Sender {
     }
 }
 
-/// Packets that an interface of this thread's namespace dropped instead of sending them
-/// (proc_pid_net(5): the fourth of the eight counters after those of received packets).
+/// Returns the number of packets that an interface of this thread's namespace dropped instead of
+/// sending them (proc_pid_net(5): the fourth of the eight counters after those of received
+/// packets).
 fn tx_dropped(interface: &str) -> u64 {
     let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
     let counters =
@@ -147,7 +149,7 @@ fn tx_dropped(interface: &str) -> u64 {
     counters.unwrap().split_whitespace().nth(11).unwrap().parse().unwrap()
 }
 
-/// An IPv4 packet with `payload` from port 68 of `from`.
+/// Returns an IPv4 packet with `payload` from port 68 of `from`.
 fn sealed(from: Ipv4Addr, to: SocketAddrV4, payload: &[u8]) -> Vec<u8> {
     let mut packet = vec![0; frame::PACKET_HEADROOM + payload.len()];
     packet[frame::PACKET_HEADROOM..].copy_from_slice(payload);
@@ -155,7 +157,7 @@ fn sealed(from: Ipv4Addr, to: SocketAddrV4, payload: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// `packet` in two fragments (RFC 791 §3.2).
+/// Splits `packet` into two fragments (RFC 791 §3.2).
 fn fragments(packet: &[u8]) -> [Vec<u8>; 2] {
     let (header, data) = packet.split_at(20);
     let at = data.len() / 16 * 8;
@@ -205,8 +207,8 @@ fn send_tagged(vlan: u16, payload: &[u8]) {
     assert_eq!(sent, len as isize);
 }
 
-/// Payloads that wait in a packet socket. A veth pair delivers before the sender's call returns,
-/// but perhaps on another processor: `expected` of them are waited for.
+/// Returns the payloads that wait in a packet socket. A veth pair delivers before the sender's call
+/// returns, but perhaps on another processor, so the function waits for `expected` of them.
 fn packets(socket: &PacketSocket, expected: usize) -> Vec<Vec<u8>> {
     let (mut batch, mut payloads) = (PacketRecvBatch::default(), Vec::new());
     loop {
@@ -235,7 +237,7 @@ fn datagrams(socket: &UdpSocket, expected: usize) -> Vec<Vec<u8>> {
     }
 }
 
-/// What each socket gets of `expected` datagrams that they share.
+/// Returns the datagrams that each socket gets of `expected` ones that they share.
 fn shared(sockets: &[UdpSocket], expected: usize) -> Vec<Vec<Vec<u8>>> {
     let mut payloads = vec![Vec::new(); sockets.len()];
     while payloads.iter().map(Vec::len).sum::<usize>() < expected {
@@ -264,13 +266,13 @@ fn broadcasts_reach_the_packet_socket_and_all_else_the_udp_socket_each_once() {
         sender.send(mac, (Ipv4Addr::BROADCAST, PORT), b"for all in a frame for us");
         sender.send(EVERYONE, (Ipv4Addr::new(10, 9, 0, 255), PORT), b"for the subnet");
         sender.send(mac, (OURS, PORT), b"unicast");
-        // The last ones are in, so everything before them is, too.
+        // The last datagrams have arrived, so all earlier ones have, too.
         let expected = [&b"for the subnet"[..], b"unicast"];
         assert_eq!(datagrams(&routed, 2), expected);
         let expected = [&b"urgent"[..], b"broadcast", b"for all in a frame for us"];
         assert_eq!(packets(&direct, 3), expected);
         assert!(packets(&direct, 0).is_empty() && datagrams(&routed, 0).is_empty());
-        // Without packet sockets the UDP socket takes it all.
+        // Without packet sockets the UDP socket receives everything.
         set_broadcasts(&routed, Broadcasts { are_left: false, unicast_left: None, share: None })
             .unwrap();
         sender.send(EVERYONE, (Ipv4Addr::BROADCAST, PORT), b"again");
@@ -284,7 +286,7 @@ fn a_socket_for_all_interfaces_knows_where_each_packet_came_from() {
         let options = PacketOptions { interface: None, ..options(NEAR) };
         let all = PacketSocket::open_group(&options, 1).unwrap().remove(0);
         let mut sender = Sender::new();
-        // An interface that is made later.
+        // This interface is created later.
         ip("link add near1 type veth peer name far1");
         ip("link set near1 up");
         ip("link set far1 up");
@@ -321,7 +323,7 @@ fn shards_get_the_same_clients_through_both_kinds_of_socket() {
         let mut all = BTreeSet::new();
         for (direct, mut payloads) in direct.iter().zip(shared(&routed, clients as usize)) {
             payloads.sort();
-            // Whatever reached this shard by UDP was sent to all as well.
+            // Each client whose unicast reached this shard by UDP also sent a broadcast.
             let mut broadcast = packets(direct, payloads.len());
             broadcast.sort();
             assert_eq!(payloads, broadcast);
@@ -351,7 +353,7 @@ fn without_packet_sockets_each_broadcast_reaches_one_shard() {
 
 #[test]
 fn the_frame_decides_nothing_but_the_ip_destination_does() {
-    // Each has a link of its own: a program that another test starts has a copy of each socket
+    // Each run has a link of its own: a program that another test starts has a copy of each socket
     // until it runs, and until then the port has a further socket.
     for are_left in [false, true] {
         on_a_link(|| each_datagram_reaches_one_socket(are_left));
@@ -362,7 +364,8 @@ fn each_datagram_reaches_one_socket(are_left: bool) {
     let near = interface::named(NEAR).unwrap().mac.unwrap();
     let mut sender = Sender::new();
     let frames = [near, EVERYONE, [1, 0, 0x5e, 0, 0, 1]];
-    // The third of three sockets of two has a number that no datagram for all has.
+    // The third socket has a number that no broadcast is for, since the broadcasts are shared by
+    // two.
     let count = 2;
     let sockets = udp_sockets(count + 1, are_left);
     for (index, socket) in (0..).zip(&sockets) {
@@ -398,7 +401,7 @@ fn each_datagram_reaches_one_socket(are_left: bool) {
     assert_eq!(seen, expected, "each once, {are_left}");
 }
 
-/// Where messages of relay agents have something other than zeros.
+/// Offset at which messages of relay agents have something other than zeros.
 const ZERO_OFFSET: usize = 24;
 
 #[test]
@@ -406,7 +409,7 @@ fn unicast_datagrams_reach_one_of_both_kinds_of_socket_by_what_they_hold() {
     on_a_link(|| {
         let second = Ipv4Addr::new(10, 9, 0, 2);
         let unknown = Ipv4Addr::new(10, 9, 0, 3);
-        // The third is an address of the machine that the filters do not know.
+        // The filters do not know the third address of the machine.
         ip(&format!("addr add {second}/24 dev {NEAR}"));
         ip(&format!("addr add {unknown}/24 dev {NEAR}"));
         let unicast = Unicast { addresses: &[OURS, second], zero_offset: ZERO_OFFSET as u32 };
@@ -431,9 +434,10 @@ fn unicast_datagrams_reach_one_of_both_kinds_of_socket_by_what_they_hold() {
                 }
                 let fits = (28..=1_252).contains(&sent.len) && !sent.is_relayed;
                 let is_known = [OURS, second].contains(&sent.to);
-                // The kernel has no unicast from nowhere for UDP sockets.
+                // The kernel has no unicast from the unspecified address for UDP sockets.
                 let is_nowhere = sent.from.is_unspecified();
-                // Only packet sockets get either, which see no fragments.
+                // Only packet sockets get broadcasts and packets from the unspecified address, and
+                // they see no fragments.
                 if sent.to.is_broadcast() {
                     to_all.extend((!sent.is_fragmented).then(|| sent.payload()));
                 } else if is_known && (fits || is_nowhere) {
@@ -442,7 +446,7 @@ fn unicast_datagrams_reach_one_of_both_kinds_of_socket_by_what_they_hold() {
                     by_udp.push(sent.payload());
                 }
             }
-            // The last ones are in, so everything before them is, too.
+            // The last datagrams have arrived, so all earlier ones have, too.
             sender.send(near, (OURS, PORT), &[1; 40]);
             sender.send(near, (OURS, PORT), &[0; 40]);
             by_udp.push(vec![1; 40]);
@@ -470,7 +474,7 @@ struct UnicastCase {
 }
 
 impl UnicastCase {
-    /// Datagrams for addresses that are known to the filters, for others, and for all.
+    /// Returns datagrams for addresses that the filters know, for others, and for all stations.
     fn all(known: [Ipv4Addr; 2], others: [Ipv4Addr; 2]) -> Vec<Self> {
         let mut all = Vec::new();
         for from in [THEIRS, Ipv4Addr::UNSPECIFIED] {
@@ -503,7 +507,7 @@ fn as_many_addresses_as_a_filter_has_room_for_are_told_apart() {
     }
 }
 
-/// Asks the filters for a thousand addresses and ours at one place among them.
+/// Sets the filters for a thousand addresses, with ours at one position among them.
 fn the_address_at_is_told_apart(at: usize) {
     let first = Ipv4Addr::new(10, 8, 0, 0).to_bits();
     let mut addresses: Vec<_> = (0..1_000).map(|n| Ipv4Addr::from_bits(first + n)).collect();
@@ -513,7 +517,7 @@ fn the_address_at_is_told_apart(at: usize) {
     let routed = udp_sockets(1, true).remove(0);
     let share = Some(Share { payload_offset: OFFSET, index: 0, of: 1 });
     let broadcasts = Broadcasts { are_left: true, unicast_left: Some(unicast), share };
-    // Another program takes the place of the one before.
+    // In the second round a program replaces the one of the first.
     for _ in 0..2 {
         set_unicast(&direct, PORT, unicast).unwrap();
         set_broadcasts(&routed, broadcasts).unwrap();
@@ -548,7 +552,7 @@ fn a_checksum_left_to_the_device_is_not_held_against_the_sender() {
         let packet = received.iter().next().unwrap();
         let datagram = frame::open_packet(packet.octets).unwrap();
         assert_eq!(datagram.payload, b"hello");
-        // The kernel that sent it had a device that computes checksums, and there is none.
+        // The sending kernel left the checksum to a device, but there is none.
         assert!(packet.is_checksum_settled && !datagram.is_checksum_right());
     });
 }
@@ -578,7 +582,7 @@ fn what_the_device_does_not_take_is_refused_and_the_rest_goes_on() {
 fn changes_of_interfaces_and_addresses_are_noticed() {
     on_a_link(|| {
         let watch = InterfaceWatch::open().unwrap();
-        // The kernel may still be telling of the link itself; after that there is nothing.
+        // The kernel may still be reporting the link itself; after that there is nothing.
         while watch.drain() {}
         for change in [
             format!("addr add 10.9.2.1/24 dev {NEAR}"),

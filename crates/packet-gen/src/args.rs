@@ -1,4 +1,4 @@
-//! The flags of `godwit trafgen`, most of them trafgen's own.
+//! Flags of `godwit trafgen`, most of them trafgen's own.
 
 use std::net::IpAddr;
 
@@ -122,13 +122,13 @@ pub struct Args {
 /// Processors to send from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cpus {
-    /// The first so many.
+    /// The first processors, this many.
     Count(usize),
-    /// From one to another.
+    /// The processors from one number to another.
     Range(u32, u32),
 }
 
-/// The segments of a schedule, as one argument.
+/// Segments of a schedule, as one argument.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rates(pub(crate) Vec<Segment>);
 

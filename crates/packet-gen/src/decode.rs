@@ -1,16 +1,16 @@
-//! A frame in words and in hex, as `--dry-run` shows it.
+//! Description of a frame in words and in hex, as `--dry-run` shows it.
 
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use packet_wire::checksum;
 
-/// One line per header that is understood, then the octets, sixteen a line.
+/// Returns one line per known header, followed by the bytes, sixteen per line.
 #[must_use]
 pub fn describe(frame: &[u8]) -> String {
     let mut text = String::new();
     let mut rest = ethernet(frame, &mut text);
-    // Headers inside of headers end with the frame.
+    // The loop ends at the latest with the frame, also for headers inside of headers.
     while let Some((kind, at)) = rest {
         rest = header(kind, frame, at, &mut text);
     }
@@ -33,7 +33,7 @@ enum Kind {
     Dns,
 }
 
-/// The IP header that a transport header stands on, for its checksum.
+/// The IP header below a transport header, for its checksum.
 #[derive(Clone, Copy)]
 enum Carrier {
     V4 { at: usize, end: usize },
@@ -83,7 +83,7 @@ fn header(kind: Kind, frame: &[u8], at: usize, text: &mut String) -> Option<(Kin
             let word = u32::from(half(frame, at)?) << 16 | u32::from(half(frame, at + 2)?);
             let (label, last) = (word >> 12, word >> 8 & 1);
             put(text, format_args!("  MPLS label {label} last {last} ttl {}", word & 0xff));
-            // What is below the last label has to be guessed by its first four bits.
+            // The protocol after the last label has to be guessed by its first four bits.
             let next = match (last, frame.get(at + 4).map_or(0, |octet| octet >> 4)) {
                 (0, _) => 0x8847,
                 (_, 4) => 0x0800,
@@ -144,7 +144,7 @@ fn ip4(frame: &[u8], at: usize, text: &mut String) -> Option<(Kind, usize)> {
             said(is_right)
         ),
     );
-    // The first fragment has the header of what it carries, but not all that its checksum covers.
+    // The first fragment has the header of its payload, but not all bytes that its checksum covers.
     if half(head, 6)? & 0x1fff != 0 || len < 20 {
         return None;
     }
@@ -173,7 +173,7 @@ fn ip6(frame: &[u8], at: usize, text: &mut String) -> Option<(Kind, usize)> {
     Some((Kind::Protocol(head[6], Carrier::V6 { at, end }), at + 40))
 }
 
-/// Whether the checksum of the transport header at `at` is right.
+/// Returns true if the checksum of the transport header at `at` is right.
 fn is_right(protocol: u8, carrier: Carrier, frame: &[u8], at: usize) -> bool {
     let (Carrier::V4 { end, .. } | Carrier::V6 { end, .. }) = carrier;
     let Some(segment) = frame.get(at..end) else { return false };

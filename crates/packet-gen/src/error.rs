@@ -1,21 +1,21 @@
-//! What stops the generator, by blame.
+//! Errors of the generator, by cause.
 
 use std::fmt;
 use std::io;
 
 use netio::NetError;
 
-/// Why nothing was sent, or no more.
+/// Reason why nothing was sent, or no more.
 #[derive(Debug)]
 pub enum GeneratorError {
-    /// The operator asked for something that cannot be: all problems, a paragraph each.
+    /// The request is invalid: all problems, a paragraph each.
     Usage(String),
-    /// Something that the machine refused.
+    /// The machine refused an operation.
     Environment(String),
 }
 
 impl GeneratorError {
-    /// The exit code of a command that ends with it.
+    /// Returns the exit code of a command that ends with this error.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
@@ -24,7 +24,7 @@ impl GeneratorError {
         }
     }
 
-    /// Adapts `io::Error`s: `.map_err(GeneratorError::cannot("read", "x.cfg"))`.
+    /// Converts an `io::Error`: `.map_err(GeneratorError::cannot("read", "x.cfg"))`.
     pub(crate) fn cannot(tried: &str, on: impl fmt::Display) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::Environment(format!("cannot {tried} {on}: {cause}"))
     }

@@ -1,5 +1,5 @@
-//! Which frames can be segments of one datagram: those of one UDP/IP flow and of one length, whose
-//! headers differ in nothing but what segmentation makes anew.
+//! Choice of frames that can be segments of one datagram: those of one UDP/IP flow and of one
+//! length, whose headers differ only in fields that segmentation writes anew.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,40 +11,41 @@ use crate::packet::Packet;
 use crate::random::LibcRandom;
 use crate::stream;
 
-/// Where the IP header begins.
+/// Offset of the IP header.
 pub(crate) const NETWORK_AT: usize = ethernet::HEADER_LEN;
-/// Places of an IPv4 header that each segment gets anew: identification and checksum.
+/// Offsets of the IPv4 fields that each segment gets anew: identification and checksum.
 const ID_AT: usize = NETWORK_AT + 4;
 const HEADER_SUM_AT: usize = NETWORK_AT + 10;
-/// Place of the checksum in a UDP header.
+/// Offset of the checksum in a UDP header.
 pub(crate) const UDP_SUM_AT: usize = 6;
-/// Frames of each packet that are looked at: a checksum that is not made anew is wrong in the second.
+/// Number of frames of each packet that are checked: a checksum that is not recomputed is wrong in
+/// the second.
 const FRAMES: usize = 3;
-/// Packets that a message names.
+/// Largest number of packets that a message names.
 const NAMED: usize = 3;
 
-/// The flow that the frames of a packet belong to.
+/// Flow of the frames of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flow {
-    /// The same number for packets whose frames can be segments of one datagram.
+    /// Number of the flow, equal for packets whose frames can be segments of one datagram.
     pub(crate) number: u32,
-    /// Where the UDP header begins.
+    /// Offset of the UDP header.
     pub(crate) transport_at: usize,
-    /// Octets up to the payload.
+    /// Bytes up to the payload.
     pub(crate) header_bytes: usize,
     pub(crate) is_v6: bool,
 }
 
-/// The flows of the packets of one thread, in their order.
+/// Flows of the packets of one thread, in their order.
 #[derive(Clone, Debug)]
 pub(crate) struct Flows(Vec<Flow>);
 
 impl Flows {
-    /// Looks at all packets, which are sent in turn or drawn.
+    /// Checks all packets, which are sent in turn or drawn.
     ///
     /// # Errors
     ///
-    /// What keeps packets from being segments, in words that follow "--segmentation: ".
+    /// The reasons why packets cannot be segments, in words that follow "--segmentation: ".
     pub(crate) fn of(packets: &[Packet], is_shuffled: bool) -> Result<Self, String> {
         let (mut flows, mut problems) = (Vec::new(), Vec::new());
         let mut numbers = BTreeMap::new();
@@ -74,14 +75,14 @@ impl Flows {
         self.0[index]
     }
 
-    /// Whether two frames in turn are of one flow anywhere.
+    /// Returns true if two consecutive frames anywhere are of one flow.
     fn has_neighbours(&self) -> bool {
         let next = self.0.iter().cycle().skip(1);
         self.0.iter().zip(next).any(|(one, other)| one == other)
     }
 }
 
-/// Where the headers of a UDP/IP frame end.
+/// Layout of the headers of a UDP/IP frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shape {
     transport_at: usize,
@@ -89,7 +90,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// What a frame is, if it can be a segment.
+    /// Returns the layout of a frame, if it can be a segment.
     fn of(frame: &[u8]) -> Result<Self, String> {
         let text = |text: &str| Err(text.to_owned());
         let not_udp = || "is no UDP datagram over IPv4 or IPv6".to_owned();
@@ -144,7 +145,7 @@ impl Shape {
         Ok(Self { transport_at, is_v6 })
     }
 
-    /// Octets of the frame that may change from segment to segment.
+    /// Returns the bytes of the frame that may change from segment to segment.
     fn free(self, frame_bytes: usize) -> [Range<usize>; 4] {
         let payload = self.transport_at + udp::HEADER_LEN..frame_bytes;
         let udp_sum = self.transport_at + UDP_SUM_AT..self.transport_at + UDP_SUM_AT + 2;
@@ -152,7 +153,7 @@ impl Shape {
         [payload, udp_sum, pair(ID_AT), pair(HEADER_SUM_AT)]
     }
 
-    /// The octets of the headers that all segments share.
+    /// Returns the bytes of the headers that all segments share.
     fn kept(self, frame: &[u8]) -> Vec<u8> {
         let mut headers = frame[..self.transport_at + udp::HEADER_LEN].to_vec();
         for range in &self.free(frame.len())[1..] {
@@ -167,14 +168,14 @@ impl Shape {
     }
 }
 
-/// Where the transport header of a frame begins by the word of its IP header.
+/// Returns the offset of the transport header of a frame, as its IP header has it.
 fn headers_end(frame: &[u8], is_v6: bool) -> usize {
     let network_bytes =
         if is_v6 { ipv6::HEADER_LEN } else { usize::from(frame[NETWORK_AT] & 0xf) * 4 };
     NETWORK_AT + network_bytes
 }
 
-/// Whether the frames of a packet can be segments of one datagram.
+/// Checks that the frames of a packet can be segments of one datagram.
 fn check(packet: &Packet) -> Result<Shape, String> {
     let shape = Shape::of(&packet.octets)?;
     let free = shape.free(packet.octets.len());
@@ -198,7 +199,7 @@ fn check(packet: &Packet) -> Result<Shape, String> {
     Ok(shape)
 }
 
-/// The header field that octet `at` belongs to.
+/// Returns the header field that byte `at` belongs to.
 fn name_of(at: usize, shape: Shape) -> &'static str {
     let in_udp = at.checked_sub(shape.transport_at);
     match (at, in_udp, shape.is_v6) {
@@ -220,7 +221,8 @@ fn name_of(at: usize, shape: Shape) -> &'static str {
     }
 }
 
-/// What keeps the frames of packets in turn apart, each of which could be a segment.
+/// Returns the reason why frames of consecutive packets, each of which could be a segment, are not
+/// of one flow.
 fn difference(packets: &[Packet]) -> String {
     let [first, second, ..] = packets else {
         // Frames of one packet are of one flow.
@@ -286,7 +288,7 @@ mod tests {
             ("{ ipv4(len=29), udp(len=9), 1, 2 }", "has octets behind its datagram"),
             ("{ udp(dp=1), 1 } { udp(dp=2), 1 }", "1 and 2 differ in their UDP destination port"),
             ("{ udp(), 1 } { udp(), 1, 2 }", "packets 1 and 2 differ in their length"),
-            // The checksum is not made anew, so that a segment would differ from the frame.
+            // Nothing recomputes the checksum, so that a segment would differ from the frame.
             (
                 "{ udp(), drnd(4) } # QUIRK",
                 "wrong UDP checksum, and every segment gets a right one",

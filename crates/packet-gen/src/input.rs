@@ -1,4 +1,4 @@
-//! What is to be sent: a packet file through the language, or a capture with its times.
+//! Input of the generator: a packet file through the language, or a capture with its times.
 
 use std::io::Read;
 use std::path::Path;
@@ -8,23 +8,23 @@ use crate::error::GeneratorError;
 use crate::language::{self, Include, Included, Problem, Program, Settings};
 use crate::pace::Schedule;
 
-/// The folder of netsniff-ng, in which `#include <NAME>` finds files.
+/// Folder of netsniff-ng, in which `#include <NAME>` finds files.
 const SYSTEM_FOLDER: &str = "/etc/netsniff-ng";
 
-/// Where packets come from.
+/// Source of packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// Text on the command line.
     Text(String),
-    /// A file, `-` for the standard input; a capture when its name has `.pcap`.
+    /// A file, `-` for the standard input; a capture if its name has `.pcap`.
     File(String),
 }
 
-/// What was read.
+/// Packets of an input.
 #[derive(Debug)]
 pub(crate) struct Input {
     pub(crate) program: Program,
-    /// The times of a capture.
+    /// Times of a capture.
     pub(crate) times: Option<Schedule>,
     /// Sentences about packets of a capture that are left out or are not sent as they were.
     pub(crate) notices: Vec<String>,
@@ -77,7 +77,7 @@ impl Source {
         }
     }
 
-    /// Problems as text, each with the name of the file that it is in.
+    /// Formats problems, each with the name of its file.
     pub(crate) fn shown(&self, problems: &[Problem]) -> String {
         let shown: Vec<String> = problems
             .iter()
@@ -88,8 +88,8 @@ impl Source {
         shown.join("\n")
     }
 
-    /// Reads what an `#include` asks for: a name in quotes beside the file that includes it, other names
-    /// in trafgen's folder of the system.
+    /// Reads the file of an `#include`: a name in quotes from the folder of the including file,
+    /// other names from trafgen's folder of the system.
     fn included(&self, include: Include<'_>) -> Result<Included, String> {
         let Include { name, is_system, from } = include;
         let beside = match (from, self) {

@@ -1,14 +1,13 @@
-//! The packet generator: frames out of trafgen's packet description language or a capture, into an
-//! interface, a capture or words.
+//! The packet generator: writes frames from trafgen's packet description language or a capture to
+//! an interface, to a capture or as words.
 //!
-//! - [`language`] turns text into packets, without I/O; [`Stream`] turns packets into frames; the random
-//!   numbers of both are [`LibcRandom`]'s.
-//! - [`pace`] says when frames are due.
-//! - [`Args`] is the command: it reads the input, opens the output, and has threads send.
+//! - [`language`] turns text into packets, without I/O; [`Stream`] turns packets into frames; both
+//!   use the random numbers of [`LibcRandom`].
+//! - [`pace`] computes the due times of frames.
+//! - [`Args`] is the command: it reads the input, opens the output, and starts the sending threads.
 //!
-//! How frames get into an interface is `netio`'s; what happens to answers is nobody's, but that a host may
-//! be pinged after each frame. To have read:
-//! packet(7), docs/book/trafgen.md.
+//! `netio` sends the frames. The generator ignores replies, except that it can ping a host after
+//! each frame. References: packet(7), docs/book/trafgen.md.
 
 mod args;
 mod capture;
@@ -43,7 +42,7 @@ pub use report::{Gaps, LastFrame, Lateness, Processor, Report, SCHEMA, Segmentat
 pub use stream::Stream;
 
 impl Args {
-    /// Does what the flags ask for.
+    /// Runs the command.
     #[must_use]
     pub fn run(&self) -> ExitCode {
         match run::run(self) {

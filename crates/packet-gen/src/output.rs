@@ -1,4 +1,4 @@
-//! Frames into files: captures, and packet files of their octets.
+//! Frames in files: captures, and packet files of their bytes.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -10,13 +10,14 @@ use crate::error::GeneratorError;
 use crate::pace::Schedule;
 use crate::stream::Stream;
 
-/// Octets in front of the records of a capture.
+/// Bytes before the records of a capture.
 const FILE_HEADER_BYTES: usize = 24;
-/// Frames that are put together before they are written.
+/// Frames that are collected before they are written.
 const CHUNK_FRAMES: u64 = 4_096;
 
-/// Writes `count` frames as a capture in the byte order and resolution of common tools; frame k has the
-/// time when it is due after `begins_ns` (nanoseconds since 1970). Returns frames and octets.
+/// Writes `count` frames as a capture in the byte order and resolution of common tools; the time of
+/// frame k is its due time after `begins_ns` (nanoseconds since 1970). Returns the numbers of
+/// frames and bytes.
 ///
 /// # Errors
 ///
@@ -50,7 +51,7 @@ pub(crate) fn capture(
     Ok((count, bytes))
 }
 
-/// Writes `count` frames as packets of octets. Returns frames and octets.
+/// Writes `count` frames as packets of bytes. Returns the numbers of frames and bytes.
 ///
 /// # Errors
 ///
@@ -72,7 +73,7 @@ pub(crate) fn text(
     Ok((count, bytes))
 }
 
-/// A packet of the octets of `frame`, eight a line.
+/// Returns a packet of the bytes of `frame`, eight per line.
 pub(crate) fn packet_text(frame: &[u8]) -> String {
     let mut text = "{\n".to_owned();
     for octets in frame.chunks(8) {

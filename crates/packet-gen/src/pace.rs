@@ -1,22 +1,21 @@
-//! When frames are due: rates, steps and ramps as whole numbers of a schedule, or the time stamps of a
-//! capture.
+//! Due times of frames: rates, steps and ramps of a schedule, or the time stamps of a capture.
 //!
-//! The schedule is open-loop: frame k has its due time whatever became of the frames before. Several
+//! The schedule is open-loop: frame k has its due time regardless of the frames before. Several
 //! threads take every n-th frame of one schedule, so that together they are as even as one.
 
 use base::time::NS_PER_S;
 
-/// Frames per second, or what amounts to frames per second once their size is known.
+/// Frames per second, or a rate that becomes frames per second once their size is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rate {
     /// Frames per second.
     Frames(f64),
-    /// Octets of frames per second.
+    /// Bytes of frames per second.
     Bytes(f64),
 }
 
 impl Rate {
-    /// Frames per second for frames of `mean_bytes`.
+    /// Returns the frames per second for frames of `mean_bytes`.
     #[must_use]
     pub fn per_second(self, mean_bytes: f64) -> f64 {
         match self {
@@ -26,18 +25,18 @@ impl Rate {
     }
 }
 
-/// A piece of a schedule: from one rate to another, evenly, in a time.
+/// A segment of a schedule: from one rate to another, linearly, in a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Segment {
-    /// Rate at its start.
+    /// Rate at the start.
     pub from: Rate,
-    /// Rate at its end.
+    /// Rate at the end.
     pub to: Rate,
-    /// How long it lasts; only the last one may last for ever.
+    /// Duration; only the last segment may be endless (`None`).
     pub duration_ns: Option<u64>,
 }
 
-/// Units of rates and their factors; octets unless they are frames.
+/// Units of rates with their factors, and true for frames, false for bytes.
 const UNITS: [(&str, f64, bool); 12] = [
     ("pps", 1.0, true),
     ("kpps", 1e3, true),
@@ -53,11 +52,11 @@ const UNITS: [(&str, f64, bool); 12] = [
     ("MiB", 1_048_576.0, false),
 ];
 
-/// Reads `800kpps`, `100Mbit`, ...
+/// Parses a rate, such as `800kpps` or `100Mbit`.
 ///
 /// # Errors
 ///
-/// What a rate looks like.
+/// A text with the valid forms of a rate.
 pub fn parse_rate(text: &str) -> Result<Rate, String> {
     let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(at);
@@ -78,11 +77,11 @@ pub fn parse_rate(text: &str) -> Result<Rate, String> {
     Ok(if is_frames { Rate::Frames(value) } else { Rate::Bytes(value) })
 }
 
-/// Reads a schedule: `800kpps`; `100kpps/5s,200kpps` (steps); `10kpps..100kpps/30s` (a ramp).
+/// Parses a schedule: `800kpps`; `100kpps/5s,200kpps` (steps); `10kpps..100kpps/30s` (a ramp).
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// A text with the problem.
 pub fn parse_schedule(text: &str) -> Result<Vec<Segment>, String> {
     let mut segments: Vec<Segment> = Vec::new();
     for piece in text.split(',') {
@@ -108,11 +107,12 @@ pub fn parse_schedule(text: &str) -> Result<Vec<Segment>, String> {
     Ok(segments)
 }
 
-/// Reads `5s`, `20ms`, `7us`, `100ns`; without a unit it is in units of `default_ns`... nanoseconds.
+/// Parses a duration in nanoseconds: `5s`, `20ms`, `7us`, `100ns`; a number without a unit counts
+/// units of `default_ns` nanoseconds.
 ///
 /// # Errors
 ///
-/// What a time looks like.
+/// A text with the valid forms of a time.
 pub fn parse_duration_ns(text: &str, default_ns: u64) -> Result<u64, String> {
     let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(at);
@@ -131,24 +131,24 @@ pub fn parse_duration_ns(text: &str, default_ns: u64) -> Result<u64, String> {
     }
 }
 
-/// The due times of all frames, counted from the start.
+/// Due times of all frames, counted from the start.
 #[derive(Clone, Debug)]
 pub enum Schedule {
-    /// As fast as it goes.
+    /// As fast as possible.
     Unpaced,
-    /// Rates in frames per second: from, to, and how long in nanoseconds.
+    /// Rates in frames per second: from, to, and the duration in nanoseconds.
     Rates(Vec<(f64, f64, u64)>),
-    /// The times of a capture; with the time that a round of it takes when it is repeated.
+    /// Times of a capture.
     Times {
         /// Nanoseconds from the first frame.
         offsets_ns: Vec<u64>,
-        /// From one round to the next.
+        /// Nanoseconds from one repetition to the next.
         round_ns: u64,
     },
 }
 
 impl Schedule {
-    /// The schedule of `segments` for frames of `mean_bytes`.
+    /// Creates the schedule of `segments` for frames of `mean_bytes`.
     #[must_use]
     pub fn of(segments: &[Segment], mean_bytes: f64) -> Self {
         let pace = |segment: &Segment| {
@@ -158,7 +158,8 @@ impl Schedule {
         Self::Rates(segments.iter().map(pace).collect())
     }
 
-    /// When frame `number` is due, in nanoseconds from the start; `None` when the schedule is over.
+    /// Returns the due time of frame `number`, in nanoseconds from the start; `None` if the
+    /// schedule is over.
     #[must_use]
     pub fn due_ns(&self, number: u64) -> Option<u64> {
         match self {
@@ -184,7 +185,7 @@ impl Schedule {
         }
     }
 
-    /// How many frames there are, if the schedule ends.
+    /// Returns the number of frames, if the schedule ends.
     #[must_use]
     pub fn frames(&self) -> Option<u64> {
         let Self::Rates(rates) = self else { return None };
@@ -195,21 +196,21 @@ impl Schedule {
         })
     }
 
-    /// Whether frames wait for their time.
+    /// Returns true if frames wait for their due time.
     #[must_use]
     pub const fn is_paced(&self) -> bool {
         !matches!(self, Self::Unpaced)
     }
 }
 
-/// Seconds from the start of a segment to its frame `number`. At rate a + (b - a) t / T the frames up to
-/// t are a t + (b - a) t^2 / 2 T, which is solved for t.
+/// Returns the seconds from the start of a segment to its frame `number`. At rate a + (b - a) t / T
+/// the frames up to t are a t + (b - a) t^2 / 2 T, which is solved for t.
 fn offset_s(from: f64, to: f64, seconds: f64, number: f64) -> f64 {
     let slope = (to - from) / seconds;
     if slope.abs() * seconds < from * 1e-9 {
         return number / from;
     }
-    // The form of the root that loses no digits near a slope of 0.
+    // This form of the root loses no digits near a slope of 0.
     2.0 * number / (from + (from * from + 2.0 * slope * number).max(0.0).sqrt())
 }
 
@@ -239,7 +240,7 @@ mod tests {
         let due: Vec<_> = (0..5).map(|number| schedule.due_ns(number).unwrap()).collect();
         assert_eq!(due, [0, 250_000_000, 500_000_000, 750_000_000, 1_000_000_000]);
         let bits = Schedule::of(&parse_schedule("25Mbit").unwrap(), 85.0);
-        // The arithmetic of the slides: 25 Mbit/s of 85 octets are 36,765 a second.
+        // The arithmetic of the slides: 25 Mbit/s of 85 bytes are 36,765 per second.
         assert_eq!(bits.due_ns(36_764).unwrap() / 1_000_000, 999);
         assert_eq!(bits.due_ns(36_765).unwrap() / 1_000_000, 1_000);
     }

@@ -1,54 +1,57 @@
-//! A thread's place in the schedule: which frame is its next, whether it may leave, and how the frames that
-//! left kept their times. It reads no clock; moments are passed in.
+//! The place of a thread in the schedule: its next frame, the time at which that frame may leave,
+//! and how well the frames sent so far kept their times. The pacer reads no clock; the caller
+//! passes the time in.
 //!
-//! What a pause held back does not leave in one burst: late frames are caught up on at 1.6 times the rate of
-//! the schedule, as a leaky bucket allows it ([`AT_ONCE`] at once). Where the kernel itself takes
-//! longer than that for a frame there is nothing to hold back.
+//! After a pause, the late frames do not leave in one burst: the pacer catches up at 1.6 times the
+//! rate of the schedule, as a leaky bucket allows it ([`AT_ONCE`] frames at once). Where the kernel
+//! itself takes longer than that for a frame, the pacer holds nothing back.
 
 use base::Histogram;
 
 use crate::pace::Schedule;
 use crate::report::{Gaps, Lateness};
 
-/// The longest lateness and gap that are told apart, in nanoseconds.
+/// The greatest lateness or gap that the histograms resolve, in nanoseconds; longer ones count as
+/// this.
 const LONGEST_NS: u64 = 60_000_000_000;
-/// More frames than this in a burst are too many.
+/// The number of frames in a burst above which the burst is too long.
 pub(crate) const BURST_FRAMES: u64 = 4;
 
-/// Late frames that may leave at once: one more may follow close, as the last of them leaves after the first.
+/// The number of late frames that may leave at once: one more may follow close, as the last of them
+/// leaves after the first.
 const AT_ONCE: u64 = BURST_FRAMES - 1;
-/// Frames later than this leave as fast as they can.
+/// The lateness in nanoseconds above which frames leave as fast as they can.
 const HOPELESS_NS: u64 = 10_000_000;
-/// Frames of a batch that fit without more memory.
+/// The number of frames of a batch that fit without more memory.
 const BATCH_ROOM: usize = 64;
 
-/// What is to be done now.
+/// The action that is due now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// Send the next frame, which was due then.
+    /// The next frame, which was due at `due_ns`, is to be sent.
     Send { due_ns: u64 },
-    /// Nothing before that moment.
+    /// Nothing is to be sent before `until_ns`.
     Wait { until_ns: u64 },
-    /// Nothing any more.
+    /// Nothing more is to be sent.
     End,
 }
 
-/// The frames `index`, `index + threads`, ... of a schedule that began at `start_ns`.
+/// The pacer of the frames `index`, `index + threads`, ... of a schedule that began at `start_ns`.
 #[derive(Debug)]
 pub(crate) struct Pacer<'a> {
     schedule: &'a Schedule,
     index: u64,
     threads: u64,
     start_ns: u64,
-    /// `None` where frames of a batch leave as one.
+    /// The spacing of late frames; `None` where the frames of a batch leave at the same moment.
     spacing: Option<Spacing>,
-    /// When the frames of the batch that is being filled were due.
+    /// The due times of the frames in the batch that is being filled.
     batch: Vec<u64>,
     kept: Kept,
 }
 
 impl<'a> Pacer<'a> {
-    /// Frames of a batch leave one after the other, unless `as_one`.
+    /// Creates a pacer. The frames of a batch leave one after the other, unless `as_one` is set.
     pub(crate) fn new(
         schedule: &'a Schedule,
         index: u64,
@@ -65,12 +68,12 @@ impl<'a> Pacer<'a> {
         self.start_ns
     }
 
-    /// Whether frames wait for their time.
+    /// Returns true if frames wait for their time.
     pub(crate) const fn is_paced(&self) -> bool {
         self.schedule.is_paced()
     }
 
-    /// What to do at `now_ns` when `taken` frames have been sent.
+    /// Returns the action at `now_ns` when `taken` frames have been sent.
     pub(crate) fn turn(&self, taken: u64, now_ns: u64) -> Turn {
         let number = taken * self.threads + self.index;
         let Some(due_ns) = self.schedule.due_ns(number) else { return Turn::End };
@@ -80,7 +83,8 @@ impl<'a> Pacer<'a> {
         if until_ns > now_ns { Turn::Wait { until_ns } } else { Turn::Send { due_ns } }
     }
 
-    /// The frame that was due at `due_ns` is in the batch that is handed over from `now_ns` on.
+    /// Adds the frame that was due at `due_ns` to the batch that is passed to the kernel from
+    /// `now_ns` on.
     pub(crate) fn left(&mut self, due_ns: u64, now_ns: u64) {
         if self.is_paced() {
             if let Some(spacing) = &mut self.spacing {
@@ -90,8 +94,8 @@ impl<'a> Pacer<'a> {
         }
     }
 
-    /// The batch was handed over from `begin_ns` to `end_ns`: frame by frame, in even steps, unless they
-    /// left as one.
+    /// Records that the batch was passed to the kernel from `begin_ns` to `end_ns`: frame by frame,
+    /// in even steps, unless the frames left at the same moment.
     pub(crate) fn handed_over(&mut self, begin_ns: u64, end_ns: u64) {
         let each_ns = match &mut self.spacing {
             Some(spacing) if !self.batch.is_empty() => {
@@ -112,23 +116,25 @@ impl<'a> Pacer<'a> {
     }
 }
 
-/// What lies between two frames that are late, where the schedule has `gap_ns`: more than half of it, or
-/// each that is a little later than the next one would make both a burst.
+/// Returns the time between two late frames in nanoseconds, where the schedule has `gap_ns`. It is
+/// more than half of `gap_ns`; otherwise a frame that leaves a little later than the next one would
+/// make both a burst.
 const fn spaced_ns(gap_ns: u64) -> u64 {
     gap_ns / 8 * 5
 }
 
-/// How close to each other frames that are late may leave: a leaky bucket (ITU-T I.371's virtual
-/// scheduling) of [`AT_ONCE`] that empties at 1.6 times the rate of the schedule.
+/// The distance that late frames keep from each other: a leaky bucket (ITU-T I.371's virtual
+/// scheduling) of [`AT_ONCE`] frames that empties at 1.6 times the rate of the schedule.
 #[derive(Debug)]
 struct Spacing {
-    /// When the last frame was due.
+    /// The due time of the last frame.
     last_due_ns: Option<u64>,
-    /// When the bucket is empty.
+    /// The time at which the bucket is empty.
     empty_ns: u64,
-    /// When the next frame may leave without making the last batch's burst longer.
+    /// The time from which on the next frame may leave without making the burst of the last batch
+    /// longer.
     apart_ns: u64,
-    /// The least time for a frame that handing a batch over took.
+    /// The least time per frame that passing a batch to the kernel took.
     quickest_ns: u64,
 }
 
@@ -137,12 +143,12 @@ impl Spacing {
         Self { last_due_ns: None, empty_ns: 0, apart_ns: 0, quickest_ns: u64::MAX }
     }
 
-    /// The gap that the schedule has before the frame that is due at `due_ns`.
+    /// Returns the gap that the schedule has before the frame that is due at `due_ns`.
     fn gap_ns(&self, due_ns: u64) -> u64 {
         due_ns.saturating_sub(self.last_due_ns.unwrap_or(due_ns))
     }
 
-    /// The moment from which on the frame that is due at `due_ns` may leave.
+    /// Returns the time from which on the frame that is due at `due_ns` may leave.
     fn opens_ns(&self, due_ns: u64, now_ns: u64) -> u64 {
         let gap_ns = self.gap_ns(due_ns);
         if gap_ns / 2 <= self.quickest_ns || now_ns.saturating_sub(due_ns) > HOPELESS_NS {
@@ -151,7 +157,8 @@ impl Spacing {
         self.apart_ns.max(self.empty_ns.saturating_sub((AT_ONCE - 1) * spaced_ns(gap_ns)))
     }
 
-    /// A batch of frames, due at `dues_ns`, has left, `each_ns` from one to the next; the last at `last_ns`.
+    /// Records a batch of frames that were due at `dues_ns` and have left: the time from one frame
+    /// to the next was `each_ns`, and the last frame left at `last_ns`.
     fn note(&mut self, dues_ns: &[u64], last_ns: u64, each_ns: u64) {
         self.quickest_ns = self.quickest_ns.min(each_ns);
         if let [.., before_ns, due_ns] = dues_ns {
@@ -166,19 +173,19 @@ impl Spacing {
     }
 }
 
-/// How frames kept their times.
+/// The record of how well frames kept their times.
 ///
-/// A frame is in a burst with the one before when less than half the time lay between them that should
-/// have.
+/// A frame is in a burst with the one before when less than half of the scheduled time lay between
+/// them.
 #[derive(Debug)]
 pub(crate) struct Kept {
     late_ns: Histogram,
     gaps_ns: Histogram,
-    /// When the last frame left, and when it was due.
+    /// The time at which the last frame left, and the time at which it was due.
     last: Option<(u64, u64)>,
-    /// Frames of the burst that has not ended.
+    /// The number of frames in the burst that has not ended.
     burst: u64,
-    /// Gaps inside of bursts of more than [`BURST_FRAMES`].
+    /// The number of gaps inside of bursts of more than [`BURST_FRAMES`] frames.
     in_bursts: u64,
     longest: u64,
 }
@@ -218,7 +225,7 @@ impl Kept {
         self.burst = 0;
     }
 
-    /// Adds what another thread's frames did.
+    /// Adds the record of another thread.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.late_ns.merge(&other.late_ns);
         self.gaps_ns.merge(&other.gaps_ns);
@@ -226,13 +233,13 @@ impl Kept {
         self.longest = self.longest.max(other.longest);
     }
 
-    /// By how much frames were late; `None` when none had a time.
+    /// Returns the lateness of the frames; `None` when no frame had a time.
     pub(crate) fn lateness(&self) -> Option<Lateness> {
         let us = |quantile| micros(&self.late_ns, quantile);
         Some(Lateness { median_us: us(0.5)?, p99_us: us(0.99)?, max_us: us(1.0)? })
     }
 
-    /// What lay between frames; `None` for fewer than two.
+    /// Returns the gaps between frames; `None` for fewer than two frames.
     pub(crate) fn gaps(&self) -> Option<Gaps> {
         let us = |quantile| micros(&self.gaps_ns, quantile);
         Some(Gaps {
@@ -255,8 +262,9 @@ mod tests {
     use super::*;
     use crate::pace::parse_schedule;
 
-    /// A thread on a clock that goes `step_ns` for each look and each batch of at most `batch` frames, and
-    /// stands still for the thread from `stall.0` on until `stall.1`; frames of a batch leave as one.
+    /// Runs a thread on a clock that advances by `step_ns` for each reading and each batch of at
+    /// most `batch` frames. The clock jumps for the thread from `stall.0` to `stall.1`; the frames
+    /// of a batch leave at the same moment.
     fn run(schedule: &Schedule, frames: u64, batch: u64, step_ns: u64, stall: (u64, u64)) -> Kept {
         run_spaced(schedule, frames, batch, |_| step_ns, stall, true)
     }
@@ -303,21 +311,23 @@ mod tests {
 
     #[test]
     fn what_a_stall_held_back_is_a_burst() {
-        // 25 frames become due in the stall; sixteen leave with the first look, nine with the second.
+        // 25 frames become due in the stall; sixteen leave with the first reading, nine with the
+        // second.
         let kept = run(&rate("100kpps"), 1_001, 16, 500, (2_000_000, 2_245_000));
         let gaps = kept.gaps().unwrap();
         assert_eq!(gaps.longest_burst, 25, "{gaps:?}");
         assert!((gaps.burst_share - 24.0 / 1_000.0).abs() < 1e-9, "{gaps:?}");
         assert!((240.0..260.0).contains(&gaps.max_us), "{gaps:?}");
         assert!((240.0..260.0).contains(&kept.lateness().unwrap().max_us));
-        // Three in a burst are no burst to speak of.
+        // A burst of three frames is too short to be counted.
         let gaps = run(&rate("100kpps"), 1_001, 16, 500, (2_000_000, 2_025_000)).gaps().unwrap();
         assert_eq!((gaps.burst_share, gaps.longest_burst), (0.0, 3));
     }
 
     #[test]
     fn what_a_stall_held_back_is_spread() {
-        // 245 us hold back 25 frames, which then leave at 1.6 times the rate, three at once at first.
+        // A stall of 245 us holds back 25 frames, which then leave at 1.6 times the rate, the first
+        // three at once.
         for stall_ns in [245_000, 8_000_000] {
             let stall = (2_000_000, 2_000_000 + stall_ns);
             let kept = run_spaced(&rate("100kpps"), 10_001, 16, |_| 500, stall, false);
@@ -325,7 +335,8 @@ mod tests {
             assert_eq!((gaps.burst_share, gaps.longest_burst), (0.0, 3), "{gaps:?}");
             let max_us = kept.lateness().unwrap().max_us;
             assert!((0.9..1.1).contains(&(max_us * 1e3 / stall_ns as f64)), "{max_us}");
-            // 1.6 times the rate means 1.7 times as long again as the stall was; then frames are on time.
+            // Catching up at 1.6 times the rate takes 1.7 times as long as the stall; then frames
+            // are on time.
             let late = kept.late_ns.quantile(1.0 - 2.8 * stall_ns as f64 / 1e8).unwrap();
             assert!(late < 600, "{late}");
         }
@@ -340,7 +351,8 @@ mod tests {
 
     #[test]
     fn a_kernel_slower_than_half_a_gap_is_not_held_back() {
-        // 16 frames in 16 us: 1 us each is no burst at 600 kpps, and four in 16 us would be too few.
+        // 16 frames in 16 us: 1 us each is no burst at 600 kpps, and four in 16 us would be too
+        // few.
         let stall = (2_000_000, 2_400_000);
         let kept = run_spaced(&rate("600kpps"), 60_001, 16, |_| 16_000, stall, false);
         let gaps = kept.gaps().unwrap();
@@ -350,7 +362,7 @@ mod tests {
 
     #[test]
     fn batches_that_leave_one_behind_the_other_are_no_common_burst() {
-        // 400 ns for a frame are less than half of the 909 that the schedule has.
+        // 400 ns per frame are less than half of the 909 ns that the schedule has.
         let stall = (2_000_000, 2_100_000);
         let step_ns = |frames| 100 + frames * 300;
         let gaps = run_spaced(&rate("1.1Mpps"), 60_001, 16, step_ns, stall, false).gaps().unwrap();

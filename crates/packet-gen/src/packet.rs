@@ -1,49 +1,50 @@
-//! A compiled packet: its octets, and what changes in them from frame to frame.
+//! A compiled packet: its bytes, and the parts of them that change from frame to frame.
 
-/// A packet and its changes. Everything that it refers to lies inside of `octets`.
+/// A packet and its changes. All places that it refers to lie inside of `octets`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
-    /// The first frame, before its changes.
+    /// The bytes of the first frame, before its changes.
     pub octets: Vec<u8>,
-    /// The processors that send it, first and last; `None` for all.
+    /// The first and the last processor that sends the packet; `None` for all processors.
     pub cpus: Option<(u32, u32)>,
-    /// Counters of one octet, in order of appearance.
+    /// The counters of one byte, in order of appearance.
     pub(crate) counters: Vec<Counter>,
-    /// Octets that are random in each frame, as ranges of (place, count), in order of appearance.
+    /// The bytes that are random in each frame, as ranges of (place, count), in order of
+    /// appearance.
     pub(crate) randoms: Vec<(usize, usize)>,
-    /// Checksums among the elements, in order of appearance.
+    /// The checksums among the elements, in order of appearance.
     pub(crate) sums: Vec<Sum>,
-    /// Header fields that change, in order of appearance.
+    /// The header fields that change, in order of appearance.
     pub(crate) fields: Vec<FieldChange>,
-    /// Checksums of headers that the changes touch, the innermost first.
+    /// The checksums of headers that the changes touch, the innermost first.
     pub(crate) header_sums: Vec<Sum>,
 }
 
 impl Packet {
-    /// Whether frames differ.
+    /// Returns true if frames differ from each other.
     #[must_use]
     pub fn is_dynamic(&self) -> bool {
         !(self.counters.is_empty() && self.randoms.is_empty() && self.fields.is_empty())
     }
 }
 
-/// A counter of one octet (`dinc`, `ddec`). It steps before the first frame.
+/// A counter of one byte (`dinc`, `ddec`). It steps before the first frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counter {
     pub(crate) at: usize,
     pub(crate) min: u8,
-    /// Values from `min` on, 1 to 256; negative only as a quirk.
+    /// The number of values from `min` on, 1 to 256; negative only as a quirk.
     pub(crate) range: i32,
     pub(crate) step: u8,
     pub(crate) is_down: bool,
-    /// Counted from `min`.
+    /// The current value, counted from `min`.
     pub(crate) value: u8,
-    /// Decrements leave the range as those of the reference do.
+    /// True if decrements leave the range as those of trafgen do.
     pub(crate) quirk: bool,
 }
 
 impl Counter {
-    /// The next value.
+    /// Steps the counter and returns the next value.
     pub(crate) fn next(&mut self) -> u8 {
         let (value, step) = (i32::from(self.value), i32::from(self.step));
         let next = match (self.is_down, self.quirk) {
@@ -63,7 +64,7 @@ pub(crate) struct FieldChange {
     pub(crate) change: Change,
 }
 
-/// Bits inside of 1, 2 or 4 octets, or more octets without a mask.
+/// A field of bits inside of 1, 2 or 4 bytes, or of more bytes without a mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
     pub(crate) at: usize,
@@ -73,13 +74,14 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// Reads the bits; of long slots the last four octets.
+    /// Reads the bits; in slots of more than four bytes, reads the last four bytes.
     pub(crate) fn read(&self, octets: &[u8]) -> u32 {
         let (at, len) = self.tail();
         (number_at(octets, at, len) >> self.shift) & self.bits()
     }
 
-    /// Writes the bits and keeps their neighbours; of long slots the last four octets.
+    /// Writes the bits and keeps their neighbours; in slots of more than four bytes, writes the
+    /// last four bytes.
     pub(crate) fn write(&self, octets: &mut [u8], value: u32) {
         let (at, len) = self.tail();
         let kept = number_at(octets, at, len) & !(self.bits() << self.shift);
@@ -95,7 +97,7 @@ impl Slot {
         if self.len > 4 { u32::MAX } else { self.mask }
     }
 
-    /// The greatest number that fits.
+    /// Returns the greatest number that fits into the slot.
     pub(crate) const fn max(&self) -> u32 {
         self.bits()
     }
@@ -105,10 +107,11 @@ fn number_at(octets: &[u8], at: usize, len: usize) -> u32 {
     octets[at..at + len].iter().fold(0, |number, octet| number << 8 | u32::from(*octet))
 }
 
-/// How a field changes.
+/// The way in which a field changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// Steps after each frame: at least `min`, modulo `modulus`; the reference adds in 32 bits.
+    /// A number that steps after each frame: at least `min`, modulo `modulus`; trafgen adds in 32
+    /// bits.
     Increment { min: u64, modulus: u64, step: u64, value: u64, wraps_at_32: bool },
     /// A random number in each frame, from `min` on.
     Random { min: u32, range: u64 },
@@ -119,15 +122,15 @@ pub(crate) enum Change {
 /// An internet checksum, written after all that it covers has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sum {
-    /// Where it is.
+    /// The place of the checksum.
     pub(crate) at: usize,
-    /// What it covers: the first octet and the one behind the last.
+    /// The first byte that the checksum covers; `to` is the place behind the last one.
     pub(crate) from: usize,
     pub(crate) to: usize,
     pub(crate) pseudo: Pseudo,
-    /// Octets from here on are covered when they are an odd last one.
+    /// True if the checksum covers an odd last byte.
     pub(crate) counts_odd: bool,
-    /// 0 is sent as ffff (UDP, RFC 768).
+    /// True if 0 is sent as ffff (UDP, RFC 768).
     pub(crate) is_never_zero: bool,
 }
 
@@ -150,7 +153,7 @@ impl Sum {
         octets[self.at..self.at + 2].copy_from_slice(&sum.to_be_bytes());
     }
 
-    /// The checksum of the octets as they are.
+    /// Returns the checksum of the bytes as they are.
     pub(crate) fn total(&self, octets: &[u8]) -> u16 {
         use packet_wire::checksum;
         let covered = &octets[self.from..self.to];
@@ -182,17 +185,18 @@ mod tests {
 
     #[test]
     fn counters_step_before_the_first_frame_as_the_reference_does() {
-        // As trafgen 0.6.8 sends dinc(1,3), dinc(5,10,4), dinc(0,255,100), dinc(5,9,7).
+        // The values that trafgen 0.6.8 sends for dinc(1,3), dinc(5,10,4), dinc(0,255,100),
+        // dinc(5,9,7).
         assert_eq!(values(1, 3, 1, false, false)[..4], [2, 3, 1, 2]);
         assert_eq!(values(5, 6, 4, false, false)[..4], [9, 7, 5, 9]);
         assert_eq!(values(0, 256, 100, false, false)[..6], [100, 200, 44, 144, 244, 88]);
         assert_eq!(values(5, 5, 7, false, false), [7, 9, 6, 8, 5, 7, 9, 6, 8]);
-        // ddec(1,3), ddec(5,9,7), ddec(0,9,3), ddec(0,255,16), with its quirk.
+        // The values of ddec(1,3), ddec(5,9,7), ddec(0,9,3), ddec(0,255,16) with its quirk.
         assert_eq!(values(1, 3, 1, true, true)[..6], [2, 1, 0, 3, 2, 1]);
         assert_eq!(values(5, 5, 7, true, true), [2, 6, 4, 8, 1, 5, 3, 7, 5]);
         assert_eq!(values(0, 10, 3, true, true)[..6], [6, 3, 0, 0xfd, 0, 0xfd]);
         assert_eq!(values(0, 256, 16, true, true)[..3], [0xef, 0xdf, 0xcf]);
-        // Inside of the range without it.
+        // Without the quirk, values stay inside of the range.
         assert_eq!(values(1, 3, 1, true, false)[..6], [2, 1, 3, 2, 1, 3]);
         assert_eq!(values(5, 5, 7, true, false)[..4], [7, 5, 8, 6]);
     }

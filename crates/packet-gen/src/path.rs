@@ -1,4 +1,4 @@
-//! The ways into an interface, behind one face.
+//! The ways by which frames reach an interface, with one common type.
 
 use std::fmt;
 use std::io;
@@ -12,28 +12,30 @@ use crate::error::GeneratorError;
 use crate::flows::Flows;
 use crate::train::Trains;
 
-/// Frames of a batch.
+/// The number of frames of a batch.
 const BATCH: usize = 64;
-/// Octets of a slot of a ring unless frames are longer.
+/// The size in bytes of a slot of a ring, unless frames are longer.
 const SLOT_BYTES: usize = 2_048;
-/// Octets of a slot that are the kernel's.
+/// The number of bytes of a slot that the kernel uses.
 const SLOT_HEAD_BYTES: usize = 32;
-/// How long a sender waits for a full queue before it looks again.
+/// The time in nanoseconds that a sender waits for a full queue before it checks again.
 const WAIT_NS: u64 = 1_000_000;
-/// The same when the queue says that it is not full, and takes nothing: each attempt is a drop in the
-/// counters of the queueing discipline.
+/// The time in nanoseconds that a sender waits when the queue reports that it is not full, and
+/// takes nothing: each attempt is a drop in the counters of the queueing discipline.
 const SHORT_WAIT_NS: u64 = 200_000;
-/// The same by AF_XDP, whose slots come back without a word.
+/// The time in nanoseconds that a sender waits with AF_XDP, which does not report that slots are
+/// free again.
 const XDP_WAIT_NS: u64 = 50_000;
 
-/// Which way frames go.
+/// The kind of the path by which frames are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKind {
-    /// AF_XDP where it can do what is asked for; else the ring, or the plain one where there can be none.
+    /// AF_XDP where it can do all that the flags ask for; otherwise the ring, or `sendmmsg(2)`
+    /// where no ring can be opened.
     Auto,
     /// `PACKET_TX_RING`.
     Ring,
-    /// `sendmmsg(2)`.
+    /// The system call `sendmmsg(2)`.
     Plain,
     /// AF_XDP.
     Xdp,
@@ -53,20 +55,20 @@ impl FromStr for PathKind {
     }
 }
 
-/// What a path has to be.
+/// The options of a path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathOptions {
     pub(crate) kind: PathKind,
-    /// Octets of the ring.
+    /// The size of the ring in bytes.
     pub(crate) ring_bytes: usize,
-    /// Through the queueing discipline.
+    /// True if frames go through the queueing discipline.
     pub(crate) uses_queue: bool,
-    /// Octets of the longest frame.
+    /// The length of the longest frame in bytes.
     pub(crate) longest_bytes: usize,
 }
 
 impl PathOptions {
-    /// What keeps `threads` threads from sending what is asked for by AF_XDP: all problems.
+    /// Returns all problems that keep `threads` threads from sending the packets by AF_XDP.
     fn obstacles(&self, interface: &Interface, threads: u32) -> Result<Vec<String>, NetError> {
         let mut problems = Vec::new();
         if self.uses_queue {
@@ -92,7 +94,7 @@ impl PathOptions {
     }
 }
 
-/// An open way into an interface.
+/// An open path into an interface.
 pub(crate) enum Path {
     Ring { ring: FrameRing, uses_queue: bool },
     Plain { sender: Box<FrameSender>, uses_queue: bool },
@@ -101,7 +103,7 @@ pub(crate) enum Path {
 }
 
 impl Path {
-    /// Opens a way for each of `threads` threads, all of one kind.
+    /// Opens a path for each of `threads` threads, all of one kind.
     pub(crate) fn open_all(
         interface: &Interface,
         options: PathOptions,
@@ -149,8 +151,9 @@ impl Path {
         Ok(Self::Plain { sender: Box::new(sender), uses_queue })
     }
 
-    /// A way for each thread, of whose frames `flows` are, that sends frames of one flow as segments.
-    /// They go through the queueing discipline: past it the kernel drops what the interface cannot cut up.
+    /// Opens a path for each thread that sends frames of one flow as segments; `flows` has the
+    /// flows of each thread. The datagrams go through the queueing discipline: past it the kernel
+    /// drops those that the interface cannot cut up.
     pub(crate) fn open_trains(
         interface: &Interface,
         flows: Vec<Flows>,
@@ -162,14 +165,14 @@ impl Path {
         flows.into_iter().map(open).collect()
     }
 
-    /// By the queue that has the thread's number.
+    /// Opens an AF_XDP path by the transmit queue that has the number of the thread.
     fn xdp(interface: &Interface, options: PathOptions, thread: u32) -> Result<Self, NetError> {
         let slot_bytes = options.longest_bytes.next_power_of_two().max(SLOT_BYTES);
         let size = RingSize { bytes: options.ring_bytes, slot_bytes };
         XdpSender::open(interface, thread, size).map(|sender| Self::Xdp(Box::new(sender)))
     }
 
-    /// The greatest IP packet that the interface takes, in octets.
+    /// Returns the size in bytes of the greatest IP packet that the interface takes.
     pub(crate) const fn mtu_bytes(&self) -> usize {
         match self {
             Self::Ring { ring, .. } => ring.mtu_bytes(),
@@ -179,12 +182,12 @@ impl Path {
         }
     }
 
-    /// Whether frames leave as the segments of larger datagrams.
+    /// Returns true if frames leave as the segments of larger datagrams.
     pub(crate) const fn is_of_trains(&self) -> bool {
         matches!(self, Self::Trains(_))
     }
 
-    /// Frames that can wait at a time.
+    /// Returns the number of frames that can wait at a time.
     pub(crate) fn room(&self) -> usize {
         match self {
             Self::Ring { ring, .. } => ring.slots(),
@@ -194,7 +197,7 @@ impl Path {
         }
     }
 
-    /// Frames of a batch when nothing waits for its time.
+    /// Returns the number of frames of a batch when frames do not wait for their time.
     pub(crate) const fn batch(&self) -> usize {
         match self {
             Self::Trains(_) => BATCH * 16,
@@ -202,7 +205,7 @@ impl Path {
         }
     }
 
-    /// Whether a frame of packet `index` of the thread's can be taken now.
+    /// Returns true if the path can take a frame of the thread's packet `index` now.
     pub(crate) fn has_room(&mut self, index: usize) -> bool {
         match self {
             Self::Ring { ring, .. } => ring.slot().is_some(),
@@ -212,7 +215,7 @@ impl Path {
         }
     }
 
-    /// Takes a frame of packet `index` of the thread's; there has to be room.
+    /// Takes a frame of the thread's packet `index`; the caller has checked that there is room.
     pub(crate) fn push(&mut self, index: usize, frame: &[u8]) {
         let slot = match self {
             Self::Ring { ring, .. } => ring.slot(),
@@ -229,7 +232,7 @@ impl Path {
         }
     }
 
-    /// Datagrams that have left with frames as their segments.
+    /// Returns the number of datagrams that have left with frames as their segments.
     pub(crate) const fn datagrams(&self) -> u64 {
         match self {
             Self::Trains(trains) => trains.datagrams(),
@@ -246,8 +249,8 @@ impl Path {
         }
     }
 
-    /// Waits until a frame of packet `index` of the thread's may be taken again, for a millisecond at
-    /// most.
+    /// Waits until the path may take a frame of the thread's packet `index` again, for a
+    /// millisecond at most.
     pub(crate) fn wait(&mut self, index: usize) -> io::Result<()> {
         let ready = match self {
             Self::Ring { ring, .. } => poll(&mut [PollFd::writable(ring)], Some(WAIT_NS))?,
@@ -260,7 +263,7 @@ impl Path {
                 return poll(&mut [], Some(XDP_WAIT_NS)).map(drop);
             }
         };
-        // A queue that drops says that it could be written to.
+        // A queue that drops frames is reported as writable.
         if ready > 0 && !self.has_room(index) {
             poll(&mut [], Some(SHORT_WAIT_NS))?;
         }

@@ -1,14 +1,14 @@
-//! The random numbers that packet files are filled with: those of `rand()` in the GNU C library, so that
-//! a seed gives the bytes that it gives in the reference. The generator is the additive feedback one of
+//! The random numbers that packet files are filled with: those of `rand()` in the GNU C library, so
+//! that a seed gives the same bytes as in trafgen. The generator is the additive feedback one of
 //! degree 31 (x^31 + x^3 + 1), seeded by the "minimal standard" multiplicative generator.
 //!
-//! Budget: one addition and two loads a number, no allocation.
+//! Budget: one addition and two loads per number, no allocation.
 
-/// Degree of the recurrence.
+/// The degree of the recurrence.
 const DEGREE: usize = 31;
-/// The second tap.
+/// The second tap of the recurrence.
 const TAP: usize = 3;
-/// Numbers that are thrown away after seeding, ten for each place.
+/// The number of values that are thrown away after seeding, ten for each place.
 const WARM_UP: usize = 10 * DEGREE;
 
 /// A seeded stream of numbers of 31 bits.
@@ -20,7 +20,7 @@ pub struct LibcRandom {
 }
 
 impl LibcRandom {
-    /// The stream that `srand(seed)` begins.
+    /// Creates the stream that `srand(seed)` begins.
     #[must_use]
     pub fn from_seed(seed: u32) -> Self {
         let mut word = i64::from(seed.max(1).cast_signed());
@@ -41,10 +41,11 @@ impl LibcRandom {
         random
     }
 
-    /// The next number, below 2^31.
+    /// Returns the next number, below 2^31.
     #[expect(clippy::should_implement_trait, reason = "there is no end to it")]
     pub fn next(&mut self) -> u32 {
-        // The number DEGREE before this one is the oldest; the one TAP before it lies TAP places back.
+        // The number DEGREE before this one is the oldest; the one TAP before it lies TAP places
+        // back.
         let tapped = (self.at + DEGREE - TAP) % DEGREE;
         let sum = self.state[self.at].wrapping_add(self.state[tapped]);
         self.state[self.at] = sum;
@@ -52,7 +53,7 @@ impl LibcRandom {
         sum >> 1
     }
 
-    /// The next octet: the lowest bits of a number.
+    /// Returns the next byte: the lowest bits of a number.
     pub fn octet(&mut self) -> u8 {
         self.next() as u8
     }
@@ -64,7 +65,7 @@ mod tests {
 
     #[test]
     fn the_numbers_are_those_of_the_library() {
-        // srand(1) of glibc 2.36, first to tenth, the best known of its numbers.
+        // The first ten numbers of srand(1) in glibc 2.36, the best known of its numbers.
         let mut random = LibcRandom::from_seed(1);
         let first = [
             1_804_289_383,
@@ -81,7 +82,7 @@ mod tests {
         assert_eq!([(); 10].map(|()| random.next()), first);
         let mut zero = LibcRandom::from_seed(0);
         assert_eq!(zero.next(), first[0], "0 is taken as 1");
-        // The library of Debian 12, for seeds of both signs.
+        // Numbers of the library of Debian 12, for seeds of both signs.
         for (seed, number) in
             [(42, 71_876_166), (3_000_000_000, 2_058_147_116), (u32::MAX, 254_925_627)]
         {

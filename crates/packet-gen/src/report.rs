@@ -1,93 +1,95 @@
-//! What was sent, as text in the form of the reference and as a document with a version.
+//! The report on the frames sent, as text in the form of trafgen and as a document with a version.
 
 use std::fmt;
 
 use base::Figure;
 use serde::{Deserialize, Serialize};
 
-/// Name and version of the JSON documents.
+/// The name and version of the JSON documents.
 pub const SCHEMA: &str = "godwit.trafgen.v1";
 
-/// What has been sent so far, or in the end.
+/// A report on the frames sent so far, or in total.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// [`SCHEMA`].
+    /// The name and version of the document, [`SCHEMA`].
     pub schema: String,
-    /// `interval` while it runs, `total` at the end.
+    /// The kind of the report: `interval` during the run, `total` at the end.
     pub kind: String,
     /// The interface or file.
     pub output: String,
-    /// How frames go there.
+    /// The path by which frames reach the output.
     pub path: String,
-    /// What random numbers began with.
+    /// The seed of the random numbers.
     pub seed: u32,
-    /// Seconds since the start.
+    /// The seconds since the start.
     pub elapsed_s: f64,
-    /// Frames that have left, since the start.
+    /// The number of frames that have left since the start.
     pub sent: u64,
-    /// Their octets.
+    /// The number of bytes in the frames sent.
     pub sent_bytes: u64,
-    /// Frames per second since the last report; in the total since the start.
+    /// The frames per second since the last report; in the total, since the start.
     pub rate_pps: f64,
-    /// Bits of frames per second, over the same time.
+    /// The bits of frames per second, over the same time.
     pub rate_bps: f64,
-    /// Frames that the interface refused for good.
+    /// The number of frames that the interface refused for good.
     pub refused: u64,
-    /// Times that a full queue was waited for.
+    /// The number of waits for a full queue.
     pub stalled: u64,
-    /// Frames that were handed over and not known to have left at the end.
+    /// The number of frames that were passed to the kernel and not known to have left at the end.
     pub unsent: u64,
-    /// How late frames left, when they had a time; in the total only.
+    /// The lateness of frames that had a time; in the total only.
     pub late: Option<Lateness>,
-    /// What lay between frames that had a time; in the total only.
+    /// The gaps between frames that had a time; in the total only.
     pub gaps: Option<Gaps>,
-    /// What carried the frames when they were segments of larger datagrams: all other figures are not to
-    /// be mixed with those of plain frames.
+    /// The datagrams that carried the frames as segments, if any. The other figures are then not
+    /// comparable with those of plain frames.
     pub segmentation: Option<Segmentation>,
-    /// What became of the host that was pinged after each frame, if one was; in the total only.
+    /// The result for the host that was pinged after each frame, if one was; in the total only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smoke_test: Option<SmokeTest>,
-    /// By processor.
+    /// The figures of each processor.
     pub processors: Vec<Processor>,
 }
 
-/// By how much frames were handed over after they were due, in microseconds.
+/// The times in microseconds from the due time of frames until they were passed to the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lateness {
-    /// Half of the frames.
+    /// The lateness that half of the frames do not exceed.
     pub median_us: f64,
-    /// 99 of 100 frames.
+    /// The lateness that 99 of 100 frames do not exceed.
     pub p99_us: f64,
-    /// The latest.
+    /// The lateness of the latest frame.
     pub max_us: f64,
 }
 
-/// What lay between the moments at which a thread's frames left, in microseconds. The frames of one
-/// system call leave in even steps from its begin to its end; segments of one datagram leave at once.
+/// The times in microseconds between the moments at which the frames of a thread left. The frames
+/// of one system call leave in even steps from its begin to its end; segments of one datagram leave
+/// at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Gaps {
-    /// Half of the gaps are at most this.
+    /// The gap that half of the gaps do not exceed.
     pub median_us: f64,
-    /// 90 of 100.
+    /// The gap that 90 of 100 gaps do not exceed.
     pub p90_us: f64,
-    /// 99 of 100.
+    /// The gap that 99 of 100 gaps do not exceed.
     pub p99_us: f64,
-    /// The longest.
+    /// The longest gap.
     pub max_us: f64,
-    /// Share of the gaps that lie inside of bursts of more than four frames. A frame is in a burst with
-    /// the one before when less than half the time lay between them that should have.
+    /// The share of the gaps that lie inside of bursts of more than four frames. A frame is in a
+    /// burst with the one before when less than half of the scheduled time lay between them.
     pub burst_share: f64,
-    /// Frames of the longest burst.
+    /// The number of frames of the longest burst.
     pub longest_burst: u64,
 }
 
-/// Datagrams that carried frames as segments, single frames included.
+/// The datagrams that carried frames as segments, single frames included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Segmentation {
-    /// Datagrams that have left, since the start. Counters of the interface show these where it cuts
-    /// them up itself or hands them on whole, and frames where the kernel does it before.
+    /// The number of datagrams that have left since the start. Counters of the interface show these
+    /// datagrams where it cuts them up itself or passes them on whole, and frames where the kernel
+    /// cuts them up before.
     pub datagrams: u64,
-    /// Frames for each of them.
+    /// The number of frames per datagram.
     pub frames_per_datagram: f64,
 }
 
@@ -98,43 +100,43 @@ impl fmt::Display for Segmentation {
     }
 }
 
-/// A host that was pinged after each frame.
+/// The result for a host that was pinged after each frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SmokeTest {
-    /// Its address.
+    /// The address of the host.
     pub host: String,
-    /// Pings to it, those before the first frame included.
+    /// The number of pings to the host, those before the first frame included.
     pub pings: u64,
-    /// Those after which an answer came.
+    /// The number of pings that the host answered.
     pub answers: u64,
-    /// The frame after which no answer came any more; `None` while it answers.
+    /// The frame after which no answer came any more; `None` while the host answers.
     pub silent_after: Option<LastFrame>,
 }
 
-/// The last frame before a host fell silent.
+/// The last frame before a host stopped answering.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastFrame {
-    /// Which frame of the run it was, from 1 on.
+    /// The number of the frame in the run, from 1 on.
     pub number: u64,
-    /// Its octets as a packet of the language.
+    /// The bytes of the frame as a packet of the language.
     pub text: String,
 }
 
-/// What one thread sent.
+/// The figures of one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Processor {
-    /// The processor that it is bound to.
+    /// The processor that the thread is bound to.
     pub cpu: u32,
-    /// Frames.
+    /// The number of frames sent.
     pub sent: u64,
-    /// Their octets.
+    /// The number of bytes in the frames sent.
     pub sent_bytes: u64,
-    /// Seconds that it took.
+    /// The seconds that the thread took.
     pub elapsed_s: f64,
 }
 
 impl Report {
-    /// One line for an interval.
+    /// Returns the line of an interval.
     #[must_use]
     pub fn line(&self) -> String {
         let segmented = self.segmentation.map(|carried| format!(", segmented: {carried}"));

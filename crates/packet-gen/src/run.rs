@@ -1,4 +1,5 @@
-//! From flags to frames: reads the input, opens the output, shows, writes or sends.
+//! The run of the command: reads the input, opens the output, then shows, writes or sends the
+//! frames.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -23,7 +24,7 @@ use crate::report::{Report, SCHEMA, SmokeTest};
 use crate::send::{self, Sending};
 use crate::stream::Stream;
 
-/// The version of netsniff-ng whose command lines and packet files are taken.
+/// The version of netsniff-ng whose command lines and packet files are accepted.
 const REFERENCE: &str = "0.6.8";
 /// A packet file to begin with: the query of a well-known talk on DNS benchmarks, EDNS included.
 const EXAMPLE: &str = "\
@@ -37,7 +38,7 @@ const EXAMPLE: &str = "\
 }
 ";
 
-/// Where frames go.
+/// The output that frames are written to.
 enum Output {
     Nowhere,
     Capture(String),
@@ -46,7 +47,8 @@ enum Output {
 }
 
 impl Output {
-    /// As the reference tells outputs apart: by what their name contains.
+    /// Returns the output that `name` stands for. Like trafgen, it distinguishes outputs by parts
+    /// of their name.
     fn of(name: Option<&str>) -> Result<Self, GeneratorError> {
         let Some(name) = name else { return Ok(Self::Nowhere) };
         if name.contains(".pcap") {
@@ -87,7 +89,7 @@ impl Output {
     }
 }
 
-/// Does what the flags ask for.
+/// Performs the action that the flags select.
 pub(crate) fn run(args: &Args) -> Result<(), GeneratorError> {
     if args.example {
         return say(EXAMPLE);
@@ -123,7 +125,7 @@ pub(crate) fn run(args: &Args) -> Result<(), GeneratorError> {
     let input = source.read(&settings, mtu_bytes)?;
     warn(&source, &input);
     let schedule = schedule(args, &input);
-    // In the reference every worker begins with the same numbers.
+    // In trafgen every worker begins with the same numbers.
     let random = input.program.random.clone();
     let mut stream = Stream::new(&input.program, None, random, args.is_shuffled);
     let count = args.count.filter(|count| *count > 0);
@@ -203,7 +205,7 @@ fn explain(args: &Args, text: &str) -> Result<(), GeneratorError> {
     say(text)
 }
 
-/// Names what to write in the place of switches that are refused.
+/// Returns an error for refused switches that names a replacement.
 fn check_refused(args: &Args) -> Result<(), GeneratorError> {
     let message = if args.user.is_some() || args.group.is_some() {
         "-u and -g: run it as that user with the right to send: `setpriv --reuid UID --regid GID \
@@ -276,7 +278,7 @@ fn defines(given: &[String]) -> Result<Vec<(String, String)>, GeneratorError> {
     given.iter().map(split).collect()
 }
 
-/// The schedule that flags ask for, or that of a capture.
+/// Returns the schedule that the flags ask for, or that of a capture.
 fn schedule(args: &Args, input: &Input) -> Schedule {
     let packets = &input.program.packets;
     let bytes: usize = packets.iter().map(|packet| packet.octets.len()).sum();
@@ -312,7 +314,7 @@ fn dry_run(args: &Args, stream: &mut Stream, count: u64) -> Result<(), Generator
     Ok(())
 }
 
-/// The lines that the reference begins with.
+/// Prints the lines that trafgen begins with.
 fn announce(args: &Args, input: &Input) -> Result<(), GeneratorError> {
     if args.json {
         return Ok(());
@@ -370,7 +372,7 @@ fn send(
     }
     let longest_bytes = packets.iter().map(|packet| packet.octets.len()).max().unwrap_or(0);
     let count = args.count.filter(|count| *count > 0);
-    // A capture is sent once unless it is to be repeated.
+    // A capture is sent once unless the flags ask for its repetition.
     let is_capture = input.times.is_some();
     let once = (is_capture && args.count.is_none()).then_some(packets.len() as u64);
     let sending = Sending {
@@ -415,7 +417,8 @@ fn send(
     }
 }
 
-/// The processors to send from: all that there are unless frames have a time, or AF_XDP too few queues.
+/// Returns the processors to send from: all that there are, unless frames have a time, or AF_XDP
+/// has too few queues.
 fn cpus(args: &Args, is_paced: bool, interface: &Interface) -> Result<Vec<u32>, GeneratorError> {
     let allowed = netio::thread::allowed_cpus()
         .map_err(GeneratorError::cannot("ask for", "the processors that there are"))?;

@@ -1,4 +1,5 @@
-//! Sending from several processors: threads, their shares, reports while they run and at the end.
+//! Sending from several processors: threads, their shares, and reports during the run and at the
+//! end.
 
 use std::io;
 use std::net::IpAddr;
@@ -21,37 +22,37 @@ use crate::smoke::Smoke;
 use crate::stream::Stream;
 use crate::worker::{Done, Progress, Worker};
 
-/// Octets of an Ethernet header and a tag, which the MTU leaves out.
+/// The bytes of an Ethernet header, which the MTU does not include; `TAG_BYTES` are those of a tag.
 const HEADER_BYTES: usize = 14;
 const TAG_BYTES: usize = 4;
 
-/// What is to be sent, and how.
+/// The frames to be sent, and the options of sending.
 pub(crate) struct Sending<'a> {
     pub(crate) interface: &'a Interface,
     pub(crate) program: &'a Program,
-    /// A thread for each of them.
+    /// The processors; a thread sends from each of them.
     pub(crate) cpus: Vec<u32>,
     pub(crate) schedule: Schedule,
-    /// Frames in all; `None` for no end.
+    /// The number of frames in all; `None` for no end.
     pub(crate) count: Option<u64>,
     pub(crate) seed: u32,
-    /// All threads begin with the same random numbers.
+    /// True if all threads begin with the same random numbers.
     pub(crate) same_streams: bool,
     pub(crate) is_shuffled: bool,
     pub(crate) path: PathOptions,
-    /// Frames in turn of one flow leave as segments of larger datagrams.
+    /// True if successive frames of one flow leave as segments of larger datagrams.
     pub(crate) segments: bool,
     /// The host to be pinged after each frame; there is one thread then.
     pub(crate) smoke_test: Option<IpAddr>,
     pub(crate) interval_s: Option<f64>,
 }
 
-/// Sends, and calls `tell` at every interval; the total is returned.
+/// Sends the frames, calls `tell` at every interval and returns the total.
 ///
 /// # Errors
 ///
-/// A path cannot be opened, a packet fits no frame of the interface, the interface went away, or what
-/// `tell` returns.
+/// A path that cannot be opened, a packet that fits no frame of the interface, an interface that
+/// went away, or the error of `tell`.
 pub(crate) fn run(
     sending: &Sending<'_>,
     signals: Signals,
@@ -84,7 +85,7 @@ pub(crate) fn run(
             };
             let ended = &ended;
             handles.push(scope.spawn(move || {
-                // A process that may not choose sends from where it is.
+                // A process that may not choose its processor sends from the one that it runs on.
                 netio::thread::pin_to_cpu(cpu as usize).ok();
                 netio::thread::set_timer_slack_ns(1_000).ok();
                 let done = worker.run();
@@ -108,7 +109,7 @@ pub(crate) fn run(
     Ok(reporter.total(&done))
 }
 
-/// The way of each thread.
+/// Opens the path of each thread.
 fn paths(sending: &Sending<'_>, threads: &[(u32, Stream)]) -> Result<Vec<Path>, GeneratorError> {
     let (interface, options) = (sending.interface, sending.path);
     if !sending.segments {
@@ -120,7 +121,8 @@ fn paths(sending: &Sending<'_>, threads: &[(u32, Stream)]) -> Result<Vec<Path>, 
     Ok(Path::open_trains(interface, flows)?)
 }
 
-/// The host that is pinged after each frame. One that is silent before the first would be laid to that.
+/// Opens the connection to the host that is pinged after each frame. A host that does not answer
+/// before the first frame is an error: its silence would otherwise be blamed on that frame.
 fn smoke(sending: &Sending<'_>, signals: &Signals) -> Result<Option<Smoke>, GeneratorError> {
     let Some(host) = sending.smoke_test else { return Ok(None) };
     let mut smoke = Smoke::open(host, sending.interface.index)?;
@@ -133,12 +135,12 @@ fn smoke(sending: &Sending<'_>, signals: &Signals) -> Result<Option<Smoke>, Gene
     Ok(Some(smoke))
 }
 
-/// Frames that thread `index` of `count` sends of `frames` in all.
+/// Returns the number of frames that thread `index` of `count` threads sends of `frames` in all.
 const fn share(frames: u64, index: u64, count: u64) -> u64 {
     frames / count + (index < frames % count) as u64
 }
 
-/// The processors that have packets, with their frames.
+/// Returns the processors that have packets, with their frames.
 fn streams(sending: &Sending<'_>) -> Result<Vec<(u32, Stream)>, GeneratorError> {
     let mut threads = Vec::new();
     for (index, cpu) in sending.cpus.iter().enumerate() {
@@ -159,7 +161,7 @@ fn streams(sending: &Sending<'_>) -> Result<Vec<(u32, Stream)>, GeneratorError> 
     Ok(threads)
 }
 
-/// Whether the interface can take all packets.
+/// Checks that the interface can take all packets.
 fn check_lengths(sending: &Sending<'_>, path: &Path) -> Result<(), GeneratorError> {
     let mut problems = Vec::new();
     for (number, packet) in sending.program.packets.iter().enumerate() {
@@ -177,7 +179,7 @@ fn check_lengths(sending: &Sending<'_>, path: &Path) -> Result<(), GeneratorErro
     if problems.is_empty() { Ok(()) } else { Err(GeneratorError::Usage(problems.join("\n"))) }
 }
 
-/// Waits for the threads or a signal; `tick` says when it wants to be called again.
+/// Waits for the threads or a signal; `tick` returns the time at which `wait` calls it again.
 fn wait(
     signals: &Signals,
     ended: &Waker,
@@ -185,7 +187,8 @@ fn wait(
     is_over: impl Fn() -> bool,
     mut tick: impl FnMut(u64) -> Result<Option<u64>, GeneratorError>,
 ) -> Result<(), GeneratorError> {
-    /// A thread has ended a moment after it has said so.
+    /// The time in nanoseconds between two checks after a thread has reported its end: it ends a
+    /// moment later.
     const MOMENT_NS: u64 = 1_000_000;
     let mut has_said = false;
     loop {
@@ -207,7 +210,7 @@ fn wait(
     }
 }
 
-/// What has been reported last.
+/// The last report, and the counters that reports are made of.
 struct Reporter<'a> {
     last: Report,
     progress: &'a [Progress],
@@ -237,7 +240,7 @@ impl<'a> Reporter<'a> {
         Self { last, progress, cpus, segments, start_ns, next_ns: None }
     }
 
-    /// Reports if it is time; when it will be the next time.
+    /// Reports if it is time, and returns the time of the next report.
     fn interval(
         &mut self,
         now_ns: u64,
@@ -256,7 +259,7 @@ impl<'a> Reporter<'a> {
         Ok(self.next_ns)
     }
 
-    /// The counters now; rates since the last report.
+    /// Returns a report of the counters now, with rates since the last report.
     fn now(&self, now_ns: u64) -> Report {
         let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         let elapsed_s = (now_ns - self.start_ns) as f64 / NS_PER_S as f64;

@@ -1,7 +1,7 @@
-//! The smoke test: whether the host that frames go to is still there after each of them. It is pinged after
-//! every frame, and the frame after which it answers no more is told.
+//! The smoke test, which checks that the host that frames go to still answers. The generator pings
+//! the host after every frame, and reports the frame after which the host does not answer any more.
 //!
-//! Not a hot path: the next frame waits for an answer. To have read: RFC 792, RFC 4443 §4; raw(7).
+//! Not a hot path: the next frame waits for an answer. References: RFC 792, RFC 4443 §4; raw(7).
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -15,18 +15,19 @@ use packet_wire::{ipv4, protocol};
 use crate::output::packet_text;
 use crate::report::{LastFrame, SmokeTest};
 
-/// Pings that may stay without an answer, as in trafgen.
+/// The number of pings in turn that may stay without an answer, as in trafgen.
 const PINGS_MAX: u32 = 100;
-/// How long each waits for its answer, as in trafgen.
+/// The time in nanoseconds that each ping waits for its answer, as in trafgen.
 const PATIENCE_NS: u64 = 50_000_000;
-/// Octets of a ping beside its header: what ping(8) has.
+/// The bytes of a ping beside its header: as many as ping(8) sends.
 const DATA: [u8; 56] = [0x67; 56];
-/// Packets of the protocol that wait at a time; a machine under test may get more than answers.
+/// The number of packets of the protocol that wait at a time; a host under test may get more than
+/// answers.
 const SLOTS: usize = 32;
 const SLOT_BYTES: usize = 2_048;
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// The host, the socket to it, and the frame that it has to survive.
+/// The host, the socket to it, and the last frame sent to it.
 pub(crate) struct Smoke {
     host: SocketAddr,
     types: EchoTypes,
@@ -35,18 +36,18 @@ pub(crate) struct Smoke {
     receive: RecvBatch,
     next: Echo,
     frame: Vec<u8>,
-    /// Frames that the host has survived.
+    /// The number of frames after which the host has answered.
     survived: u64,
     report: SmokeTest,
 }
 
 impl Smoke {
-    /// Opens a socket for pings to `host`; `scope` is the index of the interface that a link-local address is
-    /// at.
+    /// Opens a socket for pings to `host`; `scope` is the index of the interface that a link-local
+    /// address is at.
     ///
     /// # Errors
     ///
-    /// There is no raw socket to be had.
+    /// A raw socket that cannot be opened.
     pub(crate) fn open(host: IpAddr, scope: u32) -> Result<Self, NetError> {
         let (bind, protocol, types, to) = match host {
             IpAddr::V4(_) => {
@@ -83,12 +84,12 @@ impl Smoke {
         self.frame.extend_from_slice(frame);
     }
 
-    /// Whether the host is still there after `frames` frames, of which the last one was kept; true also when
-    /// `stop` was set before that was known.
+    /// Returns true if the host still answers after `frames` frames, of which the last one was
+    /// kept; also when `stop` was set before an answer came.
     ///
     /// # Errors
     ///
-    /// The socket fails.
+    /// An error of the socket.
     pub(crate) fn survives(&mut self, frames: u64, stop: &AtomicBool) -> io::Result<bool> {
         if self.survived == frames {
             return Ok(true);
@@ -102,13 +103,14 @@ impl Smoke {
         Ok(true)
     }
 
-    /// Whether the host answers one of the pings that are sent from now on; true also when `stop` is set.
+    /// Returns true if the host answers one of the pings that are sent from now on; also when
+    /// `stop` is set.
     ///
     /// # Errors
     ///
-    /// The socket fails.
+    /// An error of the socket.
     pub(crate) fn answers(&mut self, stop: &AtomicBool) -> io::Result<bool> {
-        // An answer to a ping of before says nothing about now.
+        // An answer to an earlier ping says nothing about the current state of the host.
         let first = self.next.sequence;
         for pings in 1..=PINGS_MAX {
             self.ping();
@@ -135,13 +137,13 @@ impl Smoke {
         let len = writer.len();
         self.send.commit(len, self.host, None);
         self.send.flush(&self.socket);
-        // What the kernel refuses is as lost as on the network: there will be no answer.
+        // A ping that the kernel refuses counts as lost on the network: there will be no answer.
         self.send.discard();
         self.next.sequence = self.next.sequence.wrapping_add(1);
         self.report.pings += 1;
     }
 
-    /// Whether an answer to one of `pings` pings from number `first` on waits.
+    /// Returns true if an answer to one of the `pings` pings from number `first` on waits.
     fn hears(&mut self, first: u16, pings: u32) -> io::Result<bool> {
         let mut is_heard = false;
         while self.receive.receive(&self.socket)? > 0 {
@@ -161,7 +163,7 @@ impl Smoke {
         Ok(is_heard)
     }
 
-    /// What it has come to.
+    /// Returns the result of the test.
     pub(crate) fn into_report(self) -> SmokeTest {
         self.report
     }

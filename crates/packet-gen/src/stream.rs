@@ -1,7 +1,7 @@
-//! The frames that a program stands for, one after another.
+//! The frames that a program describes, one after another.
 //!
-//! Budget: a packet without changes costs nothing; otherwise one random number per random octet, and
-//! 0.3 ns per octet that a checksum covers. Nothing is allocated after construction.
+//! Budget: a packet without changes costs nothing; otherwise one random number per random byte, and
+//! 0.3 ns per byte that a checksum covers. Nothing is allocated after construction.
 
 use crate::flows::Flows;
 use crate::language::Program;
@@ -13,16 +13,16 @@ use crate::random::LibcRandom;
 pub struct Stream {
     packets: Vec<Packet>,
     random: LibcRandom,
-    /// The packet that is next.
+    /// The index of the next packet.
     next: usize,
-    /// Packets are drawn, not taken in turn.
+    /// True if packets are drawn at random instead of being taken in turn.
     is_shuffled: bool,
 }
 
 impl Stream {
-    /// The packets of `program` that processor `cpu` sends; of `None` all. `random` is where random
-    /// numbers come from, `is_shuffled` draws packets instead of taking them in turn (the first frame
-    /// is the first packet either way).
+    /// Creates the stream of the packets of `program` that processor `cpu` sends; of all packets
+    /// for `None`. Random numbers come from `random`; `is_shuffled` draws packets at random instead
+    /// of taking them in turn (the first frame is the first packet either way).
     #[must_use]
     pub fn new(program: &Program, cpu: Option<u32>, random: LibcRandom, is_shuffled: bool) -> Self {
         let is_ours = |packet: &&Packet| match (packet.cpus, cpu) {
@@ -33,38 +33,38 @@ impl Stream {
         Self { packets, random, next: 0, is_shuffled }
     }
 
-    /// Packets that take part.
+    /// Returns the number of packets that take part.
     #[must_use]
     pub fn packets(&self) -> usize {
         self.packets.len()
     }
 
-    /// The index of the packet that the next frame is of.
+    /// Returns the index of the packet that the next frame is made of.
     pub(crate) const fn next_index(&self) -> usize {
         self.next
     }
 
-    /// Which of its frames can be segments of one datagram.
+    /// Returns the flows: the frames that can be segments of one datagram.
     ///
     /// # Errors
     ///
-    /// What keeps packets from being segments.
+    /// The reason why packets cannot be segments.
     pub(crate) fn flows(&self) -> Result<Flows, String> {
         Flows::of(&self.packets, self.is_shuffled)
     }
 
-    /// Octets of the longest frame.
+    /// Returns the length of the longest frame in bytes.
     #[must_use]
     pub fn longest_bytes(&self) -> usize {
         self.packets.iter().map(|packet| packet.octets.len()).max().unwrap_or(0)
     }
 
-    /// The next frame; `None` only when no packet takes part.
+    /// Returns the next frame; `None` only when no packet takes part.
     pub fn frame(&mut self) -> Option<&[u8]> {
         self.numbered_frame().map(|(_, frame)| frame)
     }
 
-    /// The next frame with the index of its packet among those that take part.
+    /// Returns the next frame with the index of its packet among those that take part.
     pub(crate) fn numbered_frame(&mut self) -> Option<(usize, &[u8])> {
         let count = self.packets.len();
         let index = self.next;
@@ -83,8 +83,8 @@ impl Stream {
     }
 }
 
-/// Makes the next frame of `packet`: counters, random octets, checksums among the elements, then fields
-/// of headers and their checksums.
+/// Makes the next frame of `packet`: counters, random bytes, checksums among the elements, then
+/// fields of headers and their checksums.
 pub(crate) fn change(packet: &mut Packet, random: &mut LibcRandom) {
     let Packet { octets, counters, randoms, sums, fields, header_sums, .. } = packet;
     for counter in counters {

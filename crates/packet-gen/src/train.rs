@@ -1,8 +1,9 @@
-//! Frames in turn of one flow as trains: one large datagram that crosses the kernel's stack once and is
-//! cut up by the interface, by the kernel in front of it, or behind the other end of a veth pair.
+//! Successive frames of one flow as trains: one large datagram that crosses the kernel's stack once
+//! and is cut up by the interface, by the kernel in front of it, or behind the other end of a veth
+//! pair.
 //!
-//! Budget: one copy of a frame's payload, and of the headers once in 64 frames; nothing is allocated
-//! after construction.
+//! Budget: one copy of a frame's payload, and of the headers once in 64 frames; nothing is
+//! allocated after construction.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,27 +15,27 @@ use packet_wire::{ipv6, protocol, udp};
 
 use crate::flows::{Flow, Flows, NETWORK_AT, UDP_SUM_AT};
 
-/// Frames of a train: `UDP_MAX_SEGMENTS` of older kernels.
+/// The greatest number of frames of a train: `UDP_MAX_SEGMENTS` of older kernels.
 pub(crate) const TRAIN_FRAMES_MAX: usize = 64;
-/// The longest IP packet.
+/// The length in bytes of the longest IP packet.
 const PACKET_BYTES_MAX: usize = 65_535;
 
-/// Frames that wait, as trains.
+/// The frames that wait, as trains.
 pub(crate) struct Trains {
     sender: Box<FrameSender>,
     flows: Flows,
-    /// The train that frames may still join; its octets are in the sender's next slot.
+    /// The train that frames may still join; its bytes are in the sender's next slot.
     open: Option<Open>,
-    /// Frames of each datagram that was queued and has not left.
+    /// The number of frames of each datagram that was queued and has not left.
     waiting: VecDeque<u32>,
-    /// Datagrams that have left.
+    /// The number of datagrams that have left.
     datagrams: u64,
 }
 
 #[derive(Clone, Copy)]
 struct Open {
     flow: Flow,
-    /// Octets of the train so far, and of each frame's payload.
+    /// The bytes of the train so far; `payload_bytes` are those of the payload of each frame.
     len: usize,
     payload_bytes: usize,
     frames: usize,
@@ -58,23 +59,23 @@ impl Trains {
         &self.sender
     }
 
-    /// Frames that can wait at a time.
+    /// Returns the number of frames that can wait at a time.
     pub(crate) fn room(&self) -> usize {
         (self.sender.free() + self.waiting.len()) * TRAIN_FRAMES_MAX
     }
 
-    /// Datagrams that have left.
+    /// Returns the number of datagrams that have left.
     pub(crate) const fn datagrams(&self) -> u64 {
         self.datagrams
     }
 
-    /// Whether a frame of packet `index` can be taken now.
+    /// Returns true if a frame of packet `index` can be taken now.
     pub(crate) fn has_room(&self, index: usize) -> bool {
         let joins = |open: Open| open.takes(self.flows.of_packet(index));
         self.sender.free() > usize::from(self.open.is_some_and(|open| !joins(open)))
     }
 
-    /// Takes a frame of packet `index`; there has to be room.
+    /// Takes a frame of packet `index`; the caller has checked that there is room.
     pub(crate) fn push(&mut self, index: usize, frame: &[u8]) {
         let flow = self.flows.of_packet(index);
         if let Some(open) = self.open.as_mut().filter(|open| open.takes(flow)) {
@@ -92,7 +93,7 @@ impl Trains {
         self.open = Some(Open { flow, len: frame.len(), payload_bytes, frames: 1 });
     }
 
-    /// Queues the train that is open; a frame that stayed alone goes as it is.
+    /// Queues the train that is open; a train of one frame is sent as a plain frame.
     fn close(&mut self) {
         let Some(Open { flow, len, payload_bytes, frames }) = self.open.take() else { return };
         self.waiting.push_back(frames as u32);
@@ -104,11 +105,12 @@ impl Trains {
         self.sender.commit_train(len, flow.transport_at, payload_bytes);
     }
 
-    /// Has the kernel send what waits, never waiting itself; in frames.
+    /// Passes the waiting trains to the kernel, without waiting itself, and returns the numbers of
+    /// frames.
     ///
     /// # Errors
     ///
-    /// The kernel refuses a train.
+    /// A train that the kernel refuses.
     pub(crate) fn flush(&mut self) -> io::Result<Sent> {
         self.close();
         let Sent { sent, refused, .. } = self.sender.flush();
@@ -124,8 +126,8 @@ impl Trains {
     }
 }
 
-/// Makes the headers of a frame those of the whole train: lengths, checksum of the IP header, and the sum
-/// of the pseudo header where the checksum of UDP will be.
+/// Changes the headers of a frame to those of the whole train: lengths, checksum of the IP header,
+/// and the sum of the pseudo header in the place of the UDP checksum.
 fn seal(train: &mut [u8], flow: Flow) {
     let datagram_bytes = train.len() - flow.transport_at;
     let packet_bytes = train.len() - NETWORK_AT;
@@ -148,7 +150,7 @@ fn seal(train: &mut [u8], flow: Flow) {
         Sum::pseudo_v4(address(12), address(16), protocol::UDP, datagram_bytes as u16)
     };
     datagram[4..6].copy_from_slice(&(datagram_bytes as u16).to_be_bytes());
-    // What finishes a checksum complements it, which is left to whoever cuts the train up.
+    // Finishing a checksum complements it, which is left to the part that cuts the train up.
     datagram[UDP_SUM_AT..udp::HEADER_LEN].copy_from_slice(&(!pseudo.finish()).to_be_bytes());
 }
 

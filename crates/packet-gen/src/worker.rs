@@ -1,8 +1,8 @@
-//! One thread that sends: frames from its stream into its path, when they are due.
+//! One thread that sends: it moves frames from its stream into its path when they are due.
 //!
-//! Budget: per frame one copy of its octets; per batch one system call, one reading of the clock and
+//! Budget: per frame one copy of its bytes; per batch one system call, one reading of the clock and
 //! four stores of counters. Nothing is allocated after construction, nothing is shared but counters
-//! that one thread writes. A queue that is full is waited for and counted, never an error.
+//! that one thread writes. A full queue is waited for and counted, and is never an error.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,57 +16,57 @@ use crate::report::SmokeTest;
 use crate::smoke::Smoke;
 use crate::stream::Stream;
 
-/// Frames of a batch when frames wait for their time.
+/// The number of frames of a batch when frames wait for their time.
 const PACED_BATCH: usize = 16;
-/// Closer than this to the next frame a thread spins instead of sleeping.
+/// The time in nanoseconds before the next frame below which a thread spins instead of sleeping.
 const SPIN_NS: u64 = 100_000;
-/// The longest sleep, so that signals are seen.
+/// The longest sleep in nanoseconds, so that signals are seen.
 const SLEEP_NS: u64 = 50_000_000;
-/// How long frames that were handed over may take to leave after a signal.
+/// The time in nanoseconds that frames in the kernel may take to leave after a signal.
 const DRAIN_NS: u64 = 200_000_000;
 
-/// What a thread has done so far; it alone writes.
+/// The counters of a thread so far; only the thread writes them.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     pub(crate) sent: AtomicU64,
     pub(crate) sent_bytes: AtomicU64,
-    /// Refused by the interface for good.
+    /// The number of frames that the interface refused for good.
     pub(crate) refused: AtomicU64,
-    /// Times that a full queue was waited for.
+    /// The number of waits for a full queue.
     pub(crate) stalled: AtomicU64,
-    /// Datagrams that have left with frames as their segments.
+    /// The number of datagrams that have left with frames as their segments.
     pub(crate) datagrams: AtomicU64,
 }
 
-/// What a thread has done in the end.
+/// The result of a thread at its end.
 #[derive(Debug)]
 pub(crate) struct Done {
-    /// Handed over and not known to have left.
+    /// The number of frames that were passed to the kernel and not known to have left.
     pub(crate) unsent: u64,
-    /// How frames kept their times.
+    /// The record of how well frames kept their times.
     pub(crate) kept: Kept,
     pub(crate) elapsed_ns: u64,
-    /// What became of the host that was pinged.
+    /// The result for the host that was pinged.
     pub(crate) smoke_test: Option<SmokeTest>,
 }
 
-/// A thread's work.
+/// The work of a thread.
 pub(crate) struct Worker<'a> {
     pub(crate) path: Path,
     pub(crate) stream: Stream,
     pub(crate) pacer: Pacer<'a>,
-    /// Frames of this thread; `None` for no end.
+    /// The number of frames of this thread; `None` for no end.
     pub(crate) quota: Option<u64>,
-    /// The host that has to survive each frame.
+    /// The smoke test of the host after each frame, if there is one.
     pub(crate) smoke: Option<Smoke>,
     pub(crate) stop: &'a AtomicBool,
     pub(crate) progress: &'a Progress,
 }
 
-/// What became of one attempt to fill a batch.
+/// The result of one attempt to fill a batch.
 struct Filled {
     count: usize,
-    /// The next frame may leave then, when it may not yet.
+    /// The time at which the next frame may leave, when it may not leave yet.
     waits_until_ns: Option<u64>,
 }
 
@@ -149,7 +149,7 @@ impl Worker<'_> {
         filled
     }
 
-    /// Has the kernel send, and counts; how many frames are left.
+    /// Passes the frames to the kernel and counts them; returns the number of frames left.
     fn flush(&mut self, lens: &mut VecDeque<u32>) -> io::Result<usize> {
         let sent = self.path.flush()?;
         let bytes: u64 = lens.drain(..sent.sent).map(u64::from).sum();
@@ -164,7 +164,8 @@ impl Worker<'_> {
         Ok(sent.left)
     }
 
-    /// Frames wait in the path and none could be added: a full queue, or the end of a batch.
+    /// Waits while frames wait in the path and none could be added: the queue is full, or the batch
+    /// has ended.
     fn hold(&mut self, left: usize, filled: &Filled) -> io::Result<()> {
         let next = self.stream.next_index();
         if !self.path.has_room(next) {
@@ -180,7 +181,7 @@ impl Worker<'_> {
     }
 }
 
-/// Sleeps, unless it is too close, until shortly before `until_ns`.
+/// Sleeps until shortly before `until_ns`, unless that is too close.
 fn sleep_towards(until_ns: u64) -> io::Result<()> {
     let ahead_ns = until_ns.saturating_sub(Clock::mono_ns());
     if ahead_ns > SPIN_NS {

@@ -1,4 +1,4 @@
-//! Frames are made without allocating, and sent by AF_XDP without.
+//! Tests that frames are made without allocating, and sent by AF_XDP without.
 
 use std::process::Command;
 
@@ -24,7 +24,8 @@ fn a_frame_allocates_nothing() {
     }
 }
 
-/// A new namespace with a veth pair for this thread; false, said, where that is not possible.
+/// Enters a new namespace with a veth pair on this thread; prints a message and returns false where
+/// that is not possible.
 fn enter_a_link() -> bool {
     if Command::new("ip").arg("-V").output().is_err() || namespace::enter_new().is_err() {
         assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no namespace can be made");

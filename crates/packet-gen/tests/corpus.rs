@@ -1,5 +1,6 @@
-//! Packet files in the manner of those that people publish, ours against Debian's trafgen, octet by
-//! octet. `corpus/differs.txt` states why some are not equal.
+//! Tests of packet files in the manner of those that people publish: the frames of this crate
+//! against those of Debian's trafgen, byte by byte. `corpus/differs.txt` states why some are not
+//! equal.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +11,7 @@ use packet_gen::language::{self, Settings};
 
 use crate::reference::{FRAMES, hex, theirs, trafgen};
 
-/// Behaviour of trafgen with a file that it does not read as godwit does.
+/// The behaviour of trafgen with a file that it does not read as godwit does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Deviation {
     Quirk,
@@ -22,7 +23,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus")
 }
 
-/// The deviations by the names of the files.
+/// Returns the deviations by the names of the files.
 fn deviations() -> BTreeMap<String, Deviation> {
     let text = fs::read_to_string(folder().join("differs.txt")).expect("the list can be read");
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -42,7 +43,7 @@ fn deviations() -> BTreeMap<String, Deviation> {
         .collect()
 }
 
-/// The files by their names without the ending.
+/// Returns the files by their names without the ending.
 fn files() -> BTreeMap<String, String> {
     let entries = fs::read_dir(folder()).expect("the folder can be read");
     let paths = entries.map(|entry| entry.expect("an entry").path());

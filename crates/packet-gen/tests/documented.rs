@@ -1,5 +1,5 @@
-//! What packet texts mean by default: as trafgen's manual says. Bytes were worked out by hand from the
-//! manual and the RFCs, or are those of the reference where both agree.
+//! Tests of the meaning of packet texts by default: as trafgen's manual states. The expected bytes
+//! were worked out by hand from the manual and the RFCs, or are those of trafgen where both agree.
 
 use packet_gen::Stream;
 use packet_gen::language::{self, Device, Program, Settings};
@@ -9,7 +9,7 @@ fn compile(text: &str) -> Program {
         .unwrap_or_else(|problems| panic!("{text}\n{}", problems[0]))
 }
 
-/// The first `count` frames in hex.
+/// Returns the first `count` frames in hex.
 fn frames(text: &str, count: usize) -> Vec<String> {
     let program = compile(text);
     let mut stream = Stream::new(&program, None, program.random.clone(), false);
@@ -24,7 +24,7 @@ fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-/// All problems, as they are shown.
+/// Returns all problems, as they are shown.
 fn problems(text: &str) -> Vec<String> {
     let problems = language::compile(text.as_bytes(), &Settings::default());
     let problems = problems.expect_err("it has mistakes");
@@ -57,9 +57,9 @@ fn fields_without_a_range_use_all_their_numbers() {
 fn checksums_are_right_wherever_they_stand() {
     // 0102 + 0304 = 0406.
     assert_eq!(frame("{ 1,2,3,4, csumip(0,3) }"), "01020304fbf9");
-    // An odd last octet counts as the high half of a word (RFC 1071): 0102 + 0300.
+    // An odd last byte counts as the high half of a word (RFC 1071): 0102 + 0300.
     assert_eq!(frame("{ 1,2,3, csumip(0,2), 9 }"), "010203fbfd09");
-    // Frames whose payload changes have new checksums; 0x0102 + sums of the header alone otherwise.
+    // Frames whose payload changes have new checksums; otherwise 0x0102 + sums of the header alone.
     for frame in frames("{ ipv4(sa=192.0.2.1, da=192.0.2.2), udp(sport=1), drnd(5) }", 4) {
         assert_right(&frame, 17, 34);
     }
@@ -68,7 +68,7 @@ fn checksums_are_right_wherever_they_stand() {
     }
 }
 
-/// The UDP or TCP checksum over IPv4 behind Ethernet, computed word by word.
+/// Checks the UDP or TCP checksum over IPv4 behind Ethernet, computed word by word.
 fn assert_right(frame: &str, protocol: u32, at: usize) {
     let octets: Vec<u8> = (0..frame.len() / 2)
         .map(|n| u8::from_str_radix(&frame[2 * n..2 * n + 2], 16).expect("hex"))
@@ -195,7 +195,7 @@ fn the_examples_of_the_manual_are_understood() {
     let program = language::compile(text.as_bytes(), &settings).expect("it is right");
     let mut stream = Stream::new(&program, None, program.random.clone(), false);
     let first = hex(stream.frame().expect("a packet"));
-    // Its length field says 59, but 73 octets - 14 follow.
+    // Its length field says 59, but 73 bytes - 14 follow.
     assert_eq!(first.len() / 2, 73);
     assert_right(&first, 6, 34);
     for text in [
@@ -243,7 +243,7 @@ fn cpu_restricts_the_packet_that_it_stands_at() {
 
 #[test]
 fn packets_are_drawn_as_the_reference_draws_them() {
-    // trafgen 0.6.8 -r -E 1 with three packets.
+    // The frames of trafgen 0.6.8 -r -E 1 with three packets.
     let program = compile("{ 1 } { 2 } { 3 }");
     let mut stream = Stream::new(&program, None, program.random.clone(), true);
     let drawn: Vec<u8> = (0..12).map(|_| stream.frame().expect("a packet")[0]).collect();
@@ -335,7 +335,8 @@ fn what_is_cut_or_surprising_is_warned_of() {
 
 #[test]
 fn no_text_brings_the_parser_down() {
-    // Pieces of the language in random order, and texts with a hole: problems or packets, nothing else.
+    // Pieces of the language in random order, and texts with a hole: problems or packets, nothing
+    // else.
     let pieces = [
         "{",
         "}",

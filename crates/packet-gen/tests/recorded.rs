@@ -1,4 +1,4 @@
-//! Bytes that trafgen 0.6.8 wrote, against ours under `--quirks`.
+//! Tests of frames under `--quirks` against bytes that trafgen 0.6.8 wrote.
 
 use packet_gen::Stream;
 use packet_gen::language::{self, Settings};
@@ -19,7 +19,7 @@ fn with_quirks_every_recorded_frame_is_ours() {
         cases += 1;
         let text = text.replace("\\n", "\n");
         let mut stream = match language::compile(text.as_bytes(), &settings) {
-            // They were recorded on processor 0.
+            // The frames were recorded on processor 0.
             Ok(program) => Stream::new(&program, Some(0), program.random.clone(), false),
             Err(problems) => {
                 wrong += &format!("{text}\n{}\n", problems[0]);

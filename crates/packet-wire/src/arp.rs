@@ -7,40 +7,41 @@ use base::{Reader, Writer};
 use crate::Malformed;
 use crate::ethernet::{MacAddress, TYPE_IPV4};
 
-/// Octets of a message.
+/// The length of a message in bytes.
 pub const LEN: usize = 28;
-/// Operation of a question.
+/// The operation of a request.
 pub const REQUEST: u16 = 1;
-/// Operation of an answer.
+/// The operation of a reply.
 pub const REPLY: u16 = 2;
 
-/// Hardware type of Ethernet.
+/// The hardware type of Ethernet.
 const ETHERNET: u16 = 1;
-/// Octets of a hardware address and of an IPv4 address.
+/// The lengths in bytes of a hardware address and of an IPv4 address, one byte each.
 const LENGTHS: u16 = 0x0604;
 
-/// A message.
+/// An ARP message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// [`REQUEST`] or [`REPLY`].
+    /// The operation: [`REQUEST`] or [`REPLY`].
     pub operation: u16,
-    /// Hardware address of the sender.
+    /// The hardware address of the sender.
     pub sender_mac: MacAddress,
-    /// Address of the sender; 0.0.0.0 of one that only wants to know whether somebody has the other.
+    /// The address of the sender; 0.0.0.0 in a probe, whose sender only checks whether another
+    /// station has the target address.
     pub sender: Ipv4Addr,
-    /// Hardware address that is asked for, or of whom an answer is for.
+    /// The hardware address that a request asks for, or of the station that a reply is for.
     pub target_mac: MacAddress,
-    /// Address that is asked for, or of whom an answer is for.
+    /// The address that a request asks for, or of the station that a reply is for.
     pub target: Ipv4Addr,
 }
 
 impl Message {
-    /// Reads the payload of a frame. What follows the message is padding.
+    /// Reads the payload of a frame. Bytes behind the message are padding.
     ///
     /// # Errors
     ///
-    /// [`Malformed::Truncated`]; [`Malformed::Protocol`] for other addresses than those of Ethernet and
-    /// IPv4.
+    /// [`Malformed::Truncated`]; [`Malformed::Protocol`] for other addresses than those of Ethernet
+    /// and IPv4.
     pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload.get(..LEN).ok_or(Malformed::Truncated)?);
         let kinds = (reader.u16(), reader.u16(), reader.u16());
@@ -60,14 +61,14 @@ impl Message {
         })
     }
 
-    /// Writes the message; the writer knows whether it fitted.
+    /// Writes the message; the writer records whether the message fitted.
     pub fn emit(&self, writer: &mut Writer<'_>) {
         writer.u16(ETHERNET).u16(TYPE_IPV4).u16(LENGTHS).u16(self.operation);
         writer.put(&self.sender_mac.0).put(&self.sender.octets());
         writer.put(&self.target_mac.0).put(&self.target.octets());
     }
 
-    /// The answer to this question of the station `mac`, which has the address.
+    /// Returns the reply to this request from the station `mac`, which has the address.
     #[must_use]
     pub const fn answered_by(&self, mac: MacAddress) -> Self {
         Self {
@@ -84,7 +85,7 @@ impl Message {
 mod tests {
     use super::*;
 
-    /// A question and its answer, octet by octet as RFC 826 has them.
+    /// A request and its reply, byte by byte as RFC 826 has them.
     const ASKED: [u8; LEN] = [
         0, 1, 8, 0, 6, 4, 0, 1, 0x02, 0, 0, 0, 0, 0x01, 10, 77, 0, 1, 0, 0, 0, 0, 0, 0, 10, 77, 0,
         10,

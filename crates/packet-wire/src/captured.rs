@@ -1,7 +1,7 @@
 //! The UDP datagram in a captured packet, or the reason why there is none.
 //!
-//! Checksums are not looked at: what a machine captures of its own packets has them filled in later, by
-//! the interface.
+//! Checksums are not checked: in packets that a machine captures of its own, the interface fills
+//! them in later.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -20,37 +20,37 @@ const MOBILITY: u8 = 135;
 /// A captured UDP datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CapturedDatagram<'a> {
-    /// Address and port of the sender.
+    /// The address and port of the sender.
     pub source: SocketAddr,
-    /// Address and port of the receiver.
+    /// The address and port of the receiver.
     pub destination: SocketAddr,
     /// The payload.
     pub payload: &'a [u8],
 }
 
-/// Why a captured packet gives no datagram.
+/// The reason why a captured packet gives no datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SkipReason {
-    /// The capture kept only its beginning, as `tcpdump -s` does.
+    /// The capture kept only the beginning of the packet, as `tcpdump -s` does.
     Cut,
-    /// A fragment of a datagram.
+    /// The packet is a fragment of a datagram.
     Fragment,
-    /// A packet of a link whose type cannot be read.
+    /// The packet was captured on a link whose type cannot be read.
     LinkType,
     /// A header contradicts itself, or the packet is encrypted.
     Header,
-    /// Another protocol than IP.
+    /// The packet is of another protocol than IP.
     NotIp,
-    /// Another protocol than UDP.
+    /// The packet is of another protocol than UDP.
     NotUdp,
 }
 
 impl SkipReason {
-    /// Every reason, in the order of [`SkipReason::index`].
+    /// All reasons, in the order of [`SkipReason::index`].
     pub const ALL: [Self; 6] =
         [Self::Cut, Self::Fragment, Self::LinkType, Self::Header, Self::NotIp, Self::NotUdp];
 
-    /// The position in [`SkipReason::ALL`].
+    /// Returns the position in [`SkipReason::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
@@ -70,7 +70,7 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// The datagram in `record`.
+/// Returns the datagram in `record`.
 ///
 /// # Errors
 ///
@@ -91,7 +91,8 @@ pub fn datagram<'a>(record: &Record<'a>) -> Result<CapturedDatagram<'a>, SkipRea
     found.map_err(|reason| reason.unwrap_or(too_short))
 }
 
-/// A datagram, the reason why there is none, or `None` for a packet that ends too early.
+/// The result of reading: a datagram, the reason why there is none, or `None` for a packet that
+/// ends too early.
 type DatagramResult<'a> = Result<CapturedDatagram<'a>, Option<SkipReason>>;
 
 fn ipv4(packet: &[u8]) -> DatagramResult<'_> {
@@ -104,13 +105,13 @@ fn ipv4(packet: &[u8]) -> DatagramResult<'_> {
     if head[9] != protocol::UDP {
         return Err(Some(SkipReason::NotUdp));
     }
-    // More fragments, or not the first one.
+    // More fragments follow, or this is not the first one.
     if u16::from_be_bytes([head[6], head[7]]) & 0x3fff != 0 {
         return Err(Some(SkipReason::Fragment));
     }
     let address =
         |at: usize| IpAddr::V4(Ipv4Addr::new(head[at], head[at + 1], head[at + 2], head[at + 3]));
-    // No length at all is written where the interface cuts large packets up.
+    // The length is 0 where the interface cuts large packets up.
     let end = if total_len == 0 { packet.len() } else { total_len.min(packet.len()) };
     let segment = packet.get(header_len..end).ok_or(None)?;
     udp(address(12), address(16), segment)

@@ -2,21 +2,21 @@
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-/// A sum under way. Pieces are added in order; every piece but the last has an even length.
+/// A sum in progress. Pieces are added in order; every piece but the last has an even length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
     total: u64,
 }
 
 impl Sum {
-    /// Nothing added yet.
+    /// Creates an empty sum.
     #[must_use]
     pub const fn new() -> Self {
         Self { total: 0 }
     }
 
-    /// The sum over the pseudo-header of an IPv4 datagram with `len` octets after the IP header
-    /// (RFC 768).
+    /// Returns the sum over the pseudo-header of an IPv4 datagram with `len` bytes after the IP
+    /// header (RFC 768).
     #[must_use]
     pub fn pseudo_v4(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8, len: u16) -> Self {
         Self::new()
@@ -25,8 +25,8 @@ impl Sum {
             .word(u64::from(protocol) + u64::from(len))
     }
 
-    /// The sum over the pseudo-header of an IPv6 packet whose upper-layer packet has `len` octets
-    /// (RFC 8200 §8.1).
+    /// Returns the sum over the pseudo-header of an IPv6 packet whose upper-layer packet has `len`
+    /// bytes (RFC 8200 §8.1).
     #[must_use]
     pub fn pseudo_v6(source: Ipv6Addr, destination: Ipv6Addr, next_header: u8, len: u32) -> Self {
         Self::new()
@@ -36,7 +36,7 @@ impl Sum {
             .word(u64::from(next_header))
     }
 
-    /// Adds `octets`; an odd last octet counts as the high half of a word.
+    /// Adds `octets`; an odd last byte counts as the high half of a word.
     #[must_use]
     pub fn with(self, octets: &[u8]) -> Self {
         let (words, rest) = octets.as_chunks::<4>();
@@ -50,7 +50,7 @@ impl Sum {
         Self { total: total + u64::from(u32::from_be_bytes(last)) }
     }
 
-    /// The checksum: the complement of the folded sum.
+    /// Returns the checksum: the complement of the folded sum.
     #[must_use]
     pub const fn finish(self) -> u16 {
         let mut folded = self.total;
@@ -65,7 +65,7 @@ impl Sum {
     }
 }
 
-/// The checksum of `octets`. Over octets that carry their own correct checksum it is 0.
+/// Returns the checksum of `octets`. Over bytes that carry their own correct checksum it is 0.
 #[must_use]
 pub fn checksum(octets: &[u8]) -> u16 {
     Sum::new().with(octets).finish()

@@ -6,22 +6,22 @@ use base::{Reader, Writer};
 
 use crate::Malformed;
 
-/// Octets of a header without tags.
+/// The length in bytes of a header without tags.
 pub const HEADER_LEN: usize = 14;
-/// Octets of one VLAN tag.
+/// The length in bytes of one VLAN tag.
 pub const TAG_LEN: usize = 4;
-/// VLAN tags that are looked through.
+/// The greatest number of VLAN tags that a parser reads through.
 pub const TAGS_MAX: usize = 2;
 
-/// EtherType of IPv4.
+/// The EtherType of IPv4.
 pub const TYPE_IPV4: u16 = 0x0800;
-/// EtherType of ARP.
+/// The EtherType of ARP.
 pub const TYPE_ARP: u16 = 0x0806;
-/// EtherType of a customer VLAN tag (802.1Q).
+/// The EtherType of a customer VLAN tag (802.1Q).
 pub const TYPE_VLAN: u16 = 0x8100;
-/// EtherType of IPv6.
+/// The EtherType of IPv6.
 pub const TYPE_IPV6: u16 = 0x86dd;
-/// EtherType of a service VLAN tag (802.1ad).
+/// The EtherType of a service VLAN tag (802.1ad).
 pub const TYPE_SERVICE_VLAN: u16 = 0x88a8;
 
 /// A 48-bit hardware address.
@@ -29,10 +29,10 @@ pub const TYPE_SERVICE_VLAN: u16 = 0x88a8;
 pub struct MacAddress(pub [u8; 6]);
 
 impl MacAddress {
-    /// All ones: every station.
+    /// The address of every station: all ones.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
-    /// True for group addresses, broadcast included.
+    /// Returns true for group addresses, broadcast included.
     #[must_use]
     pub const fn is_group(self) -> bool {
         self.0[0] & 1 == 1
@@ -55,26 +55,26 @@ impl fmt::Debug for MacAddress {
 /// One VLAN tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag {
-    /// [`TYPE_VLAN`] or [`TYPE_SERVICE_VLAN`].
+    /// The type of the tag: [`TYPE_VLAN`] or [`TYPE_SERVICE_VLAN`].
     pub tag_type: u16,
-    /// Priority (3 bits), drop eligible (1 bit) and VLAN (12 bits).
+    /// The priority (3 bits), drop eligible (1 bit) and VLAN (12 bits).
     pub control: u16,
 }
 
 impl Tag {
-    /// The VLAN, 0 to 4095.
+    /// Returns the VLAN, 0 to 4095.
     #[must_use]
     pub const fn vlan(self) -> u16 {
         self.control & 0x0fff
     }
 
-    /// The priority, 0 to 7.
+    /// Returns the priority, 0 to 7.
     #[must_use]
     pub const fn priority(self) -> u8 {
         (self.control >> 13) as u8
     }
 
-    /// Whether the frame may be dropped first.
+    /// Returns true if the frame may be dropped first.
     #[must_use]
     pub const fn is_drop_eligible(self) -> bool {
         self.control & 0x1000 != 0
@@ -84,24 +84,24 @@ impl Tag {
 /// An Ethernet header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// To whom.
+    /// The address of the receiver.
     pub destination: MacAddress,
-    /// From whom.
+    /// The address of the sender.
     pub source: MacAddress,
-    /// VLAN tags, the outer one first; a `Some` never follows a `None`.
+    /// The VLAN tags, the outer one first; a `Some` never follows a `None`.
     pub tags: [Option<Tag>; TAGS_MAX],
-    /// What the payload is. Values below 1536 are an 802.3 length.
+    /// The type of the payload. Values below 1536 are an 802.3 length.
     pub ether_type: u16,
 }
 
 impl Header {
-    /// Octets that the header takes.
+    /// Returns the length of the header in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         HEADER_LEN + TAG_LEN * self.tags.iter().flatten().count()
     }
 
-    /// Never true: a header always has octets.
+    /// Returns false: a header always has bytes.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         false
@@ -134,7 +134,7 @@ impl Header {
         Ok((Self { destination, source, tags, ether_type }, reader.rest()))
     }
 
-    /// Writes the header; the writer knows whether it fitted.
+    /// Writes the header; the writer records whether the header fitted.
     pub fn emit(&self, writer: &mut Writer<'_>) {
         writer.put(&self.destination.0).put(&self.source.0);
         for tag in self.tags.iter().flatten() {

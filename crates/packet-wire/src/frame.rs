@@ -1,5 +1,5 @@
-//! A UDP datagram over IPv4, as a packet and in its Ethernet frame: what a server that answers
-//! clients without an address must read and write by itself.
+//! A UDP datagram over IPv4, as a packet and in its Ethernet frame. A server that answers clients
+//! without an address must read and write these headers itself.
 
 use core::net::{SocketAddr, SocketAddrV4};
 
@@ -8,26 +8,26 @@ use base::Writer;
 use crate::ethernet::{self, MacAddress};
 use crate::{Malformed, ipv4, protocol, udp};
 
-/// Octets in front of the payload of a packet that [`seal_packet`] writes: no IP options.
+/// The bytes in front of the payload of a packet that [`seal_packet`] writes: no IP options.
 pub const PACKET_HEADROOM: usize = ipv4::HEADER_LEN + udp::HEADER_LEN;
-/// Octets in front of the payload of a frame that [`seal`] writes: no tags, no IP options.
+/// The bytes in front of the payload of a frame that [`seal`] writes: no tags, no IP options.
 pub const HEADROOM: usize = ethernet::HEADER_LEN + PACKET_HEADROOM;
 
 /// A UDP datagram over IPv4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram<'a> {
-    /// Address and port of the sender.
+    /// The address and port of the sender.
     pub source: SocketAddrV4,
-    /// Address and port of the receiver.
+    /// The address and port of the receiver.
     pub destination: SocketAddrV4,
-    /// What it carries.
+    /// The payload of the datagram.
     pub payload: &'a [u8],
-    /// UDP header and payload, perhaps with octets behind them that belong to neither.
+    /// The UDP header and payload, perhaps with bytes behind them that belong to neither.
     segment: &'a [u8],
 }
 
 impl Datagram<'_> {
-    /// Whether the UDP checksum is right or was left out ([`udp::is_checksum_right`]).
+    /// Returns true if the UDP checksum is right or was omitted ([`udp::is_checksum_right`]).
     #[must_use]
     pub fn is_checksum_right(&self) -> bool {
         let (source, destination) = (*self.source.ip(), *self.destination.ip());
@@ -35,26 +35,26 @@ impl Datagram<'_> {
     }
 }
 
-/// Who a frame with a UDP datagram over IPv4 is from and for.
+/// The sender and the receiver of a frame with a UDP datagram over IPv4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Endpoints {
-    /// Hardware address of the sender.
+    /// The hardware address of the sender.
     pub source_mac: MacAddress,
-    /// Hardware address of the receiver.
+    /// The hardware address of the receiver.
     pub destination_mac: MacAddress,
-    /// Address and port of the sender.
+    /// The address and port of the sender.
     pub source: SocketAddrV4,
-    /// Address and port of the receiver.
+    /// The address and port of the receiver.
     pub destination: SocketAddrV4,
 }
 
 /// Reads a frame, through VLAN tags and IP options, down to the UDP payload. The UDP checksum is
-/// not looked at ([`udp::is_checksum_right`]).
+/// not checked ([`udp::is_checksum_right`]).
 ///
 /// # Errors
 ///
-/// What the headers are refused for; [`Malformed::Protocol`] when it is not UDP over IPv4;
-/// [`Malformed::Fragment`] when it is only a piece.
+/// The errors of the headers; [`Malformed::Protocol`] for another packet than UDP over IPv4;
+/// [`Malformed::Fragment`] for a fragment.
 pub fn open(frame: &[u8]) -> Result<(Endpoints, &[u8]), Malformed> {
     let (ethernet, packet) = ethernet::Header::parse(frame)?;
     if ethernet.ether_type != ethernet::TYPE_IPV4 {
@@ -75,7 +75,7 @@ pub fn open(frame: &[u8]) -> Result<(Endpoints, &[u8]), Malformed> {
 ///
 /// # Errors
 ///
-/// As [`open`].
+/// The errors of [`open`].
 pub fn open_packet(packet: &[u8]) -> Result<Datagram<'_>, Malformed> {
     let (ip, segment) = ipv4::Header::parse(packet)?;
     if ip.protocol != protocol::UDP {
@@ -93,12 +93,12 @@ pub fn open_packet(packet: &[u8]) -> Result<Datagram<'_>, Malformed> {
     })
 }
 
-/// Writes the headers in front of a payload of `payload_len` octets that is already in `buffer`
-/// behind [`HEADROOM`] octets; gives the length of the frame.
+/// Writes the headers in front of a payload of `payload_len` bytes that is already in `buffer`
+/// behind [`HEADROOM`] bytes; returns the length of the frame.
 ///
 /// # Panics
 ///
-/// When `buffer` is shorter than headers and payload, or the packet longer than 65,535 octets.
+/// If `buffer` is shorter than headers and payload, or the packet is longer than 65,535 bytes.
 pub fn seal(buffer: &mut [u8], payload_len: usize, endpoints: &Endpoints) -> usize {
     let (header, packet) = buffer.split_at_mut(ethernet::HEADER_LEN);
     let ethernet = ethernet::Header {
@@ -112,12 +112,12 @@ pub fn seal(buffer: &mut [u8], payload_len: usize, endpoints: &Endpoints) -> usi
     ethernet::HEADER_LEN + seal_packet(packet, payload_len, source, destination)
 }
 
-/// Writes the headers in front of a payload of `payload_len` octets that is already in `buffer`
-/// behind [`PACKET_HEADROOM`] octets; gives the length of the packet.
+/// Writes the headers in front of a payload of `payload_len` bytes that is already in `buffer`
+/// behind [`PACKET_HEADROOM`] bytes; returns the length of the packet.
 ///
 /// # Panics
 ///
-/// As [`seal`].
+/// If `buffer` is shorter than headers and payload, or the packet is longer than 65,535 bytes.
 pub fn seal_packet(
     buffer: &mut [u8],
     payload_len: usize,

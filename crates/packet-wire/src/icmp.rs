@@ -1,38 +1,38 @@
-//! Echo messages of ICMP (RFC 792) and of ICMPv6 (RFC 4443 §4.1, §4.2), which differ in their types and in
-//! what the checksum covers.
+//! The echo messages of ICMP (RFC 792) and of ICMPv6 (RFC 4443 §4.1, §4.2), which differ in their
+//! types and in the data that the checksum covers.
 
 use base::{Reader, Writer};
 
 use crate::Malformed;
 use crate::checksum::{Sum, checksum};
 
-/// Octets in front of the data of an echo message.
+/// The bytes in front of the data of an echo message.
 pub const ECHO_LEN: usize = 8;
 
-/// Types of an echo message.
+/// The types of an echo message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EchoTypes {
     request: u8,
     reply: u8,
 }
 
-/// Those of ICMP.
+/// The types of the echo messages of ICMP.
 pub const ECHO_V4: EchoTypes = EchoTypes { request: 8, reply: 0 };
-/// Those of ICMPv6.
+/// The types of the echo messages of ICMPv6.
 pub const ECHO_V6: EchoTypes = EchoTypes { request: 128, reply: 129 };
 
-/// A ping, or the answer to one, without its data.
+/// A ping, or the reply to one, without its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Echo {
-    /// Whose pings these are.
+    /// The identifier of the sender of the pings.
     pub identifier: u16,
-    /// Which of them.
+    /// The number of the ping among those of its sender.
     pub sequence: u16,
 }
 
 impl Echo {
-    /// Writes a request with `data`; the writer knows whether it fitted. Its checksum is that of ICMP: the
-    /// pseudo-header of ICMPv6 is added by the kernel (RFC 3542 §3.1).
+    /// Writes a request with `data`; the writer records whether the request fitted. Its checksum is
+    /// that of ICMP: the kernel adds the pseudo-header of ICMPv6 (RFC 3542 §3.1).
     pub fn emit_request(self, types: EchoTypes, data: &[u8], writer: &mut Writer<'_>) {
         let mut header = [0; ECHO_LEN];
         Writer::new(&mut header)
@@ -46,12 +46,13 @@ impl Echo {
         writer.put(&header).put(data);
     }
 
-    /// Reads a reply: the payload of an IPv4 packet, whose checksum has to be right, or of an IPv6 packet,
-    /// whose checksum is left to the kernel.
+    /// Reads a reply: the payload of an IPv4 packet, whose checksum has to be right, or of an IPv6
+    /// packet, whose checksum is left to the kernel.
     ///
     /// # Errors
     ///
-    /// [`Malformed::Truncated`]; [`Malformed::Checksum`]; [`Malformed::Protocol`] when it is another message.
+    /// [`Malformed::Truncated`]; [`Malformed::Checksum`]; [`Malformed::Protocol`] for another
+    /// message.
     pub fn parse_reply(types: EchoTypes, message: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(message);
         let fields = |reader: &mut Reader<'_>| {
@@ -74,7 +75,7 @@ impl Echo {
 mod tests {
     use super::*;
 
-    /// A ping with the data `abab` and its answer, worked out by hand from RFC 792.
+    /// A ping with the data `abab` and its reply, worked out by hand from RFC 792.
     const REQUEST: [u8; 12] = [8, 0, 0x23, 0x06, 0x12, 0x34, 0, 1, 0x61, 0x62, 0x61, 0x62];
     const REPLY: [u8; 12] = [0, 0, 0x2b, 0x06, 0x12, 0x34, 0, 1, 0x61, 0x62, 0x61, 0x62];
     const ECHO: Echo = Echo { identifier: 0x1234, sequence: 1 };
@@ -96,7 +97,7 @@ mod tests {
         let mut changed = REPLY;
         changed[9] ^= 1;
         assert_eq!(Echo::parse_reply(ECHO_V4, &changed), Err(Malformed::Checksum));
-        // ICMPv6: the checksum is the kernel's.
+        // ICMPv6: the kernel checks the checksum.
         changed[0] = 129;
         assert_eq!(Echo::parse_reply(ECHO_V6, &changed), Ok(ECHO));
         assert_eq!(Echo::parse_reply(ECHO_V4, &changed), Err(Malformed::Protocol));

@@ -7,9 +7,9 @@ use base::{Reader, Writer};
 use crate::Malformed;
 use crate::checksum::checksum;
 
-/// Octets of a header without options.
+/// The length in bytes of a header without options.
 pub const HEADER_LEN: usize = 20;
-/// Octets of options at most.
+/// The greatest length of options in bytes.
 pub const OPTIONS_MAX: usize = 40;
 
 const DONT_FRAGMENT: u16 = 0x4000;
@@ -18,30 +18,30 @@ const MORE_FRAGMENTS: u16 = 0x2000;
 /// An IPv4 header. Total length and checksum are not kept: reading checks them, writing makes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header<'a> {
-    /// Differentiated services and congestion bits (RFC 2474, 3168).
+    /// The differentiated services and congestion bits (RFC 2474, 3168).
     pub traffic_class: u8,
-    /// Identification, the same in all fragments of a datagram.
+    /// The identification, equal in all fragments of a datagram.
     pub identification: u16,
-    /// Whether routers may not fragment it.
+    /// True if routers may not fragment the packet.
     pub dont_fragment: bool,
-    /// Whether fragments follow this one.
+    /// True if fragments follow this one.
     pub more_fragments: bool,
-    /// Where the payload belongs in the datagram, in octets, a multiple of 8.
+    /// The offset of the payload in the datagram, in bytes, a multiple of 8.
     pub fragment_offset: u16,
-    /// Hops left.
+    /// The number of hops left.
     pub ttl: u8,
-    /// What the payload is ([`crate::protocol`]).
+    /// The protocol of the payload ([`crate::protocol`]).
     pub protocol: u8,
-    /// From whom.
+    /// The address of the sender.
     pub source: Ipv4Addr,
-    /// To whom.
+    /// The address of the receiver.
     pub destination: Ipv4Addr,
-    /// Options, a multiple of 4 octets.
+    /// The options, a multiple of 4 bytes.
     pub options: &'a [u8],
 }
 
 impl<'a> Header<'a> {
-    /// A header for a whole datagram that may be fragmented, with 64 hops and no options.
+    /// Creates a header for a whole datagram that may be fragmented, with 64 hops and no options.
     #[must_use]
     pub const fn new(protocol: u8, source: Ipv4Addr, destination: Ipv4Addr) -> Self {
         Self {
@@ -58,26 +58,26 @@ impl<'a> Header<'a> {
         }
     }
 
-    /// Octets that the header takes.
+    /// Returns the length of the header in bytes.
     #[must_use]
     pub const fn len(&self) -> usize {
         HEADER_LEN + self.options.len()
     }
 
-    /// Never true: a header always has octets.
+    /// Returns false: a header always has bytes.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         false
     }
 
-    /// True for one piece of a fragmented datagram.
+    /// Returns true for one fragment of a datagram.
     #[must_use]
     pub const fn is_fragment(&self) -> bool {
         self.more_fragments || self.fragment_offset != 0
     }
 
-    /// Reads a packet and checks its checksum (RFC 1122 §3.2.1.2). The payload ends where the
-    /// header says, without the padding of short frames.
+    /// Reads a packet and checks its checksum (RFC 1122 §3.2.1.2). The payload ends at the length
+    /// in the header, without the padding of short frames.
     ///
     /// # Errors
     ///
@@ -125,12 +125,13 @@ impl<'a> Header<'a> {
         })
     }
 
-    /// Writes the header in front of `payload_len` octets; the writer knows whether it fitted.
+    /// Writes the header in front of `payload_len` bytes; the writer records whether the header
+    /// fitted.
     ///
     /// # Panics
     ///
-    /// When the options are no multiple of 4 or above [`OPTIONS_MAX`], the fragment offset is no
-    /// multiple of 8, or header and payload are longer than 65,535 octets.
+    /// If the options are no multiple of 4 or longer than [`OPTIONS_MAX`], the fragment offset is
+    /// no multiple of 8, or header and payload are longer than 65,535 bytes.
     pub fn emit(&self, payload_len: usize, writer: &mut Writer<'_>) {
         assert!(self.options.len() <= OPTIONS_MAX && self.options.len().is_multiple_of(4));
         assert!(self.fragment_offset.is_multiple_of(8), "offsets count in units of 8 octets");
@@ -155,7 +156,8 @@ impl<'a> Header<'a> {
 mod tests {
     use super::*;
 
-    /// From a capture: 192.0.2.2 to 192.0.2.1 with the router-alert option, 20 octets of payload.
+    /// Returns the header of a captured packet: 192.0.2.2 to 192.0.2.1 with the router-alert
+    /// option, 20 bytes of payload.
     fn written() -> ([u8; 44], Header<'static>) {
         let mut header = Header::new(17, Ipv4Addr::new(192, 0, 2, 2), Ipv4Addr::new(192, 0, 2, 1));
         header.options = &[0x94, 4, 0, 0];

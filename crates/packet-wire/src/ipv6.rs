@@ -6,35 +6,35 @@ use base::{Reader, Writer};
 
 use crate::Malformed;
 
-/// Octets of the header.
+/// The length of the header in bytes.
 pub const HEADER_LEN: usize = 40;
 
 /// An IPv6 header. The payload length is not kept: reading checks it, writing makes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Differentiated services and congestion bits (RFC 2474, 3168).
+    /// The differentiated services and congestion bits (RFC 2474, 3168).
     pub traffic_class: u8,
-    /// Flow label, 20 bits.
+    /// The flow label, 20 bits.
     pub flow_label: u32,
-    /// What the payload is ([`crate::protocol`]).
+    /// The protocol of the payload ([`crate::protocol`]).
     pub next_header: u8,
-    /// Hops left.
+    /// The number of hops left.
     pub hop_limit: u8,
-    /// From whom.
+    /// The address of the sender.
     pub source: Ipv6Addr,
-    /// To whom.
+    /// The address of the receiver.
     pub destination: Ipv6Addr,
 }
 
 impl Header {
-    /// A header with 64 hops, no traffic class and no flow label.
+    /// Creates a header with 64 hops, no traffic class and no flow label.
     #[must_use]
     pub const fn new(next_header: u8, source: Ipv6Addr, destination: Ipv6Addr) -> Self {
         Self { traffic_class: 0, flow_label: 0, next_header, hop_limit: 64, source, destination }
     }
 
-    /// Reads a packet. The payload ends where the header says. (Jumbograms, RFC 2675, have length
-    /// 0 and so no payload.)
+    /// Reads a packet. The payload ends at the length in the header. (Jumbograms, RFC 2675, have
+    /// length 0 and so no payload.)
     ///
     /// # Errors
     ///
@@ -63,11 +63,12 @@ impl Header {
         Some((header, payload_len))
     }
 
-    /// Writes the header in front of `payload_len` octets; the writer knows whether it fitted.
+    /// Writes the header in front of `payload_len` bytes; the writer records whether the header
+    /// fitted.
     ///
     /// # Panics
     ///
-    /// When the payload is longer than 65,535 octets or the flow label has more than 20 bits.
+    /// If the payload is longer than 65,535 bytes or the flow label has more than 20 bits.
     pub fn emit(&self, payload_len: usize, writer: &mut Writer<'_>) {
         assert!(self.flow_label >> 20 == 0, "a flow label has 20 bits");
         let payload_len = u16::try_from(payload_len).expect("a payload of 64 KiB at most");

@@ -1,10 +1,11 @@
-//! The headers under a datagram — Ethernet with VLAN tags, IPv4, IPv6, UDP — with ARP, echo messages of
-//! ICMP, the internet checksum, capture files and what their packets carry on any link.
+//! The headers under a datagram — Ethernet with VLAN tags, IPv4, IPv6, UDP — with ARP, echo
+//! messages of ICMP, the internet checksum, capture files and the datagrams in their packets on any
+//! link.
 //!
-//! A header is a small value: `parse` checks it and gives it with the payload behind it, `emit`
-//! writes it. Nothing here allocates except [`pcap`], and nothing does I/O. IPv6 extension
-//! headers (but for [`captured`]), fragments' reassembly and what a payload means belong to others. To have read: IEEE
-//! 802.3, 802.1Q; RFC 791, 768, 792, 826, 1071, 1624, 4443, 8200.
+//! A header is a small value: `parse` checks it and returns it with the payload behind it, `emit`
+//! writes it. Nothing here allocates except [`pcap`], and nothing does I/O. The crate does not
+//! handle IPv6 extension headers (but for [`captured`]), reassembly of fragments or the meaning of
+//! a payload. References: IEEE 802.3, 802.1Q; RFC 791, 768, 792, 826, 1071, 1624, 4443, 8200.
 
 #![no_std]
 
@@ -25,14 +26,14 @@ pub mod udp;
 
 pub use malformed::Malformed;
 
-/// Protocol numbers (IPv4 `protocol`, IPv6 `next header`) that this crate knows.
+/// The protocol numbers (IPv4 `protocol`, IPv6 `next header`) that this crate knows.
 pub mod protocol {
-    /// ICMP (RFC 792).
+    /// The number of ICMP (RFC 792).
     pub const ICMP: u8 = 1;
-    /// UDP (RFC 768).
+    /// The number of UDP (RFC 768).
     pub const UDP: u8 = 17;
-    /// DCCP (RFC 4340).
+    /// The number of DCCP (RFC 4340).
     pub const DCCP: u8 = 33;
-    /// ICMPv6 (RFC 4443).
+    /// The number of ICMPv6 (RFC 4443).
     pub const ICMPV6: u8 = 58;
 }

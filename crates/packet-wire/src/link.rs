@@ -3,7 +3,7 @@
 
 use crate::pcap::LINK_ETHERNET;
 
-/// Link types by their numbers in capture files.
+/// The link types by their numbers in capture files.
 const NULL: u32 = 0;
 const PPP: u32 = 9;
 const FDDI: u32 = 10;
@@ -32,36 +32,36 @@ const SWITCH_BROADCOM_FIRST: u32 = 282;
 const SWITCH_MARVELL: u32 = 283;
 const SWITCH_MARVELL_TYPED: u32 = 284;
 
-/// EtherTypes of packets behind a link header.
+/// The EtherTypes of packets behind a link header.
 const TYPE_IPV4: u16 = 0x0800;
 const TYPE_IPV6: u16 = 0x86dd;
-/// VLAN tags of any kind: 802.1Q, 802.1ad and what was written before that.
+/// The EtherTypes of VLAN tags of any kind: 802.1Q, 802.1ad and the one in use before them.
 const TYPES_VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 const TYPES_MPLS: [u16; 2] = [0x8847, 0x8848];
 const TYPE_PPPOE: u16 = 0x8864;
-/// Numbers from here on are EtherTypes; those below are lengths (IEEE 802.3).
+/// The smallest EtherType; numbers below are lengths (IEEE 802.3).
 const TYPE_MIN: u16 = 0x0600;
-/// Protocol numbers of PPP.
+/// The protocol numbers of PPP.
 const PPP_IPV4: u16 = 0x0021;
 const PPP_IPV6: u16 = 0x0057;
-/// Link headers inside one another, and tags in a row, at most.
+/// The greatest number of link headers inside one another, and of tags in a row.
 const DEPTH_MAX: usize = 8;
 
-/// Why a frame gives no IP packet.
+/// The reason why a frame gives no IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkError {
-    /// It ends inside of the headers of its link.
+    /// The frame ends inside of the headers of its link.
     Truncated,
-    /// Packets of this link type cannot be read.
+    /// The packets of this link type cannot be read.
     LinkType(u32),
-    /// Another protocol than IP, ARP for instance.
+    /// The packet is of another protocol than IP, ARP for instance.
     NotIp,
     /// The header of the link contradicts itself or is encrypted.
     Header,
 }
 
-/// The IP packet in `frame`, which was captured on a link of the type `link_type`: perhaps with octets
-/// behind the packet.
+/// Returns the IP packet in `frame`, which was captured on a link of the type `link_type`; bytes
+/// behind the packet may follow it.
 ///
 /// # Errors
 ///
@@ -70,7 +70,8 @@ pub fn ip_packet(link_type: u32, frame: &[u8]) -> Result<&[u8], LinkError> {
     inside(link_type, frame, DEPTH_MAX)
 }
 
-/// As [`ip_packet`], with at most `depth` link types inside one another.
+/// Returns the IP packet in `frame`, as [`ip_packet`] does, with at most `depth` link types inside
+/// one another.
 fn inside(link_type: u32, frame: &[u8], depth: usize) -> Result<&[u8], LinkError> {
     let depth = depth.checked_sub(1).ok_or(LinkError::Header)?;
     match link_type {
@@ -123,7 +124,7 @@ fn word_little(octets: &[u8], at: usize) -> Result<u32, LinkError> {
     Ok(u32::from_le_bytes(*found))
 }
 
-/// A packet that its first four bits name.
+/// Returns a packet whose first four bits name IPv4 or IPv6.
 fn by_version(packet: &[u8]) -> Result<&[u8], LinkError> {
     match packet.first().ok_or(LinkError::Truncated)? >> 4 {
         4 | 6 => Ok(packet),
@@ -131,7 +132,7 @@ fn by_version(packet: &[u8]) -> Result<&[u8], LinkError> {
     }
 }
 
-/// Ethernet whose type or length stands at `type_at`.
+/// Returns the packet in an Ethernet frame whose type or length is at `type_at`.
 fn ethernet(frame: &[u8], type_at: usize) -> Result<&[u8], LinkError> {
     let (ether_type, payload) = (half(frame, type_at)?, behind(frame, type_at + 2)?);
     if ether_type < TYPE_MIN { llc(payload) } else { typed(ether_type, payload) }
@@ -160,7 +161,8 @@ fn typed(ether_type: u16, payload: &[u8]) -> Result<&[u8], LinkError> {
     Err(LinkError::Header)
 }
 
-/// The header of a sub-network access protocol (IEEE 802.2), which holds an EtherType.
+/// Returns the packet behind the header of a sub-network access protocol (IEEE 802.2), which holds
+/// an EtherType.
 fn llc(frame: &[u8]) -> Result<&[u8], LinkError> {
     let head = frame.first_chunk::<3>().ok_or(LinkError::Truncated)?;
     if *head != [0xaa, 0xaa, 0x03] {
@@ -169,7 +171,8 @@ fn llc(frame: &[u8]) -> Result<&[u8], LinkError> {
     typed(half(frame, 6)?, behind(frame, 8)?)
 }
 
-/// PPP with or without its address and control field, or Cisco's HDLC in its place (RFC 1661, 1662).
+/// Returns the packet in a PPP frame with or without its address and control field, or with Cisco's
+/// HDLC in its place (RFC 1661, 1662).
 fn ppp(frame: &[u8]) -> Result<&[u8], LinkError> {
     let frame = match frame {
         [0x0f | 0x8f, 0, ..] => return typed(half(frame, 2)?, behind(frame, 4)?),
@@ -177,7 +180,7 @@ fn ppp(frame: &[u8]) -> Result<&[u8], LinkError> {
         rest => rest,
     };
     let first = *frame.first().ok_or(LinkError::Truncated)?;
-    // An odd first octet is a protocol field that was made one octet short.
+    // An odd first byte is a protocol field that the sender shortened by one byte.
     let (protocol, packet) = if first & 1 == 1 {
         (u16::from(first), behind(frame, 1)?)
     } else {
@@ -190,7 +193,7 @@ fn ppp(frame: &[u8]) -> Result<&[u8], LinkError> {
     }
 }
 
-/// A data frame of a wireless network (IEEE 802.11).
+/// Returns the packet in a data frame of a wireless network (IEEE 802.11).
 fn wireless(frame: &[u8]) -> Result<&[u8], LinkError> {
     let control = half_little(frame, 0)?;
     let is_data = control >> 2 & 3 == 2;
@@ -219,8 +222,8 @@ fn tapped(frame: &[u8]) -> Result<&[u8], LinkError> {
     behind(frame, usize::try_from(word_little(frame, 0)?).map_err(|_| LinkError::Header)?)
 }
 
-/// The packet among the attributes of a message of netfilter, in the byte order of the machine that
-/// wrote them.
+/// Returns the packet among the attributes of a message of netfilter, in the byte order of the
+/// machine that wrote them.
 fn netfilter_log(attributes: &[u8]) -> Result<&[u8], LinkError> {
     const HEAD_BYTES: usize = 4;
     const PAYLOAD: u16 = 9;
@@ -251,7 +254,7 @@ mod tests {
 
     const PACKET: [u8; 3] = [0x45, 1, 2];
 
-    /// Each link type with what stands before a packet of IPv4.
+    /// Returns each link type with the bytes in front of a packet of IPv4.
     fn heads() -> Vec<(u32, Vec<u8>)> {
         let macs = [2; 12];
         let ethernet = |tail: &[u8]| [&macs[..], tail].concat();

@@ -1,28 +1,29 @@
-//! Why a header was refused: the peer's doing, so a small value to count.
+//! The reasons why a header was refused. The peer causes them, so a reason is a small value to
+//! count.
 
 use core::fmt;
 
-/// What was wrong with a packet.
+/// A defect of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Malformed {
-    /// It ends before the header does, or before the length that the header states.
+    /// The packet ends before the header does, or before the length that the header states.
     Truncated,
     /// The version field names another protocol.
     Version,
-    /// The stated header or total length cannot be.
+    /// The stated header length or total length is impossible.
     Length,
     /// The checksum does not match.
     Checksum,
-    /// More VLAN tags than are looked through ([`crate::ethernet::TAGS_MAX`]).
+    /// The frame has more VLAN tags than the parser reads through ([`crate::ethernet::TAGS_MAX`]).
     TooManyTags,
-    /// A fragment, where a whole datagram is wanted.
+    /// The packet is a fragment, where a whole datagram is expected.
     Fragment,
-    /// Another protocol than the one that is wanted.
+    /// The packet is of another protocol than the expected one.
     Protocol,
 }
 
 impl Malformed {
-    /// Every reason, in the order of [`Malformed::index`].
+    /// All reasons, in the order of [`Malformed::index`].
     pub const ALL: [Self; 7] = [
         Self::Truncated,
         Self::Version,
@@ -33,13 +34,13 @@ impl Malformed {
         Self::Protocol,
     ];
 
-    /// Position in [`Malformed::ALL`], for counters kept as an array.
+    /// Returns the position in [`Malformed::ALL`], for counters kept as an array.
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// A short name for counters: lower case, words joined by hyphens.
+    /// Returns a short name for counters: lower case, words joined by hyphens.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -7,15 +7,15 @@ use base::{Reader, Writer};
 use crate::checksum::Sum;
 use crate::{Malformed, protocol};
 
-/// Octets of the header.
+/// The length of the header in bytes.
 pub const HEADER_LEN: usize = 8;
 
 /// A UDP header. The length is not kept: reading checks it, writing makes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Port of the sender.
+    /// The port of the sender.
     pub source_port: u16,
-    /// Port of the receiver.
+    /// The port of the receiver.
     pub destination_port: u16,
     /// The checksum as it was received; 0 = the sender made none.
     pub checksum: u16,
@@ -28,7 +28,7 @@ impl Header {
     ///
     /// # Errors
     ///
-    /// [`Malformed::Truncated`]; [`Malformed::Length`] when the length is below that of the header.
+    /// [`Malformed::Truncated`]; [`Malformed::Length`] if the length is below that of the header.
     pub fn parse(datagram: &[u8]) -> Result<(Self, &[u8]), Malformed> {
         let mut reader = Reader::new(datagram);
         let (header, len) = Self::fields(&mut reader).ok_or(Malformed::Truncated)?;
@@ -45,8 +45,8 @@ impl Header {
     }
 }
 
-/// Whether a datagram (header and payload, ending where its length says) has the right checksum.
-/// None at all is right over IPv4 only.
+/// Returns true if a datagram (header and payload, ending at the length in the header) has the
+/// right checksum. An omitted checksum is right over IPv4 only.
 #[must_use]
 pub fn is_checksum_right(source: IpAddr, destination: IpAddr, datagram: &[u8]) -> bool {
     let Ok((header, payload)) = Header::parse(datagram) else { return false };
@@ -65,11 +65,11 @@ pub fn is_checksum_right(source: IpAddr, destination: IpAddr, datagram: &[u8]) -
     pseudo.with(datagram).finish() == 0
 }
 
-/// Writes header, checksum and `payload`; the writer knows whether it fitted.
+/// Writes header, checksum and `payload`; the writer records whether they fitted.
 ///
 /// # Panics
 ///
-/// When the datagram would be longer than 65,535 octets.
+/// If the datagram would be longer than 65,535 bytes.
 pub fn emit_v4(
     source: SocketAddrV4,
     destination: SocketAddrV4,
@@ -80,11 +80,11 @@ pub fn emit_v4(
     writer.put(&header).put(payload);
 }
 
-/// Writes header, checksum and `payload`; the writer knows whether it fitted.
+/// Writes header, checksum and `payload`; the writer records whether they fitted.
 ///
 /// # Panics
 ///
-/// When the datagram would be longer than 65,535 octets.
+/// If the datagram would be longer than 65,535 bytes.
 pub fn emit_v6(
     source: SocketAddrV6,
     destination: SocketAddrV6,
@@ -95,11 +95,11 @@ pub fn emit_v6(
     writer.put(&header).put(payload);
 }
 
-/// The header, checksum included, that belongs in front of `payload`.
+/// Returns the header, checksum included, that belongs in front of `payload`.
 ///
 /// # Panics
 ///
-/// When the datagram would be longer than 65,535 octets or the addresses are of two families.
+/// If the datagram would be longer than 65,535 bytes or the addresses are of two families.
 #[must_use]
 pub fn header_for(source: SocketAddr, destination: SocketAddr, payload: &[u8]) -> [u8; HEADER_LEN] {
     let len = u16::try_from(HEADER_LEN + payload.len()).expect("a datagram of 64 KiB at most");

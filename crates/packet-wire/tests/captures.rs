@@ -1,7 +1,7 @@
-//! Damaged capture files, pcap and pcapng: reading ends without a panic, and every record lies
-//! inside of the file.
+//! Tests with damaged capture files, pcap and pcapng: reading ends without a panic, and every
+//! record lies inside of the file.
 //!
-//! `GODWIT_FUZZ_CASES=n` tries more, `GODWIT_SIM_SEED=s` starts elsewhere.
+//! `GODWIT_FUZZ_CASES=n` sets the number of cases, `GODWIT_SIM_SEED=s` the seed.
 
 use base::Random;
 use packet_wire::pcap::Reader;
@@ -9,12 +9,12 @@ use packet_wire::pcap::Reader;
 use crate::frames::number;
 use crate::vectors::vector;
 
-/// Octets in front of the octets of every record at least.
+/// The least number of bytes in front of the bytes of every record.
 const RECORD_HEAD_MIN: usize = 12;
-/// Octets of a file in which damage is likely to meet headers.
+/// The bytes at the beginning of a file in which damage is likely to hit headers.
 const FRONT: u64 = 200;
 
-/// A word that lengths, counts and numbers of interfaces are often compared with.
+/// Returns a word that lengths, counts and numbers of interfaces are often compared with.
 fn word(random: &mut Random, len: usize) -> [u8; 4] {
     let near = (len as u32).wrapping_add(random.below(16) as u32).wrapping_sub(8);
     let value = match random.below(6) {
@@ -28,7 +28,7 @@ fn word(random: &mut Random, len: usize) -> [u8; 4] {
     if random.below(2) == 0 { value.to_le_bytes() } else { value.to_be_bytes() }
 }
 
-/// Damages a file; what is left of it.
+/// Damages a file, which may become shorter or longer.
 fn damage(random: &mut Random, file: &mut Vec<u8>) {
     for _ in 0..=random.below(4) {
         if file.len() < 8 {
@@ -54,7 +54,7 @@ fn damage(random: &mut Random, file: &mut Vec<u8>) {
     }
 }
 
-/// Reads a file to its end; the number of records.
+/// Reads a file to its end; returns the number of records.
 fn read(file: &[u8]) -> usize {
     let Ok(reader) = Reader::new(file) else { return 0 };
     let (mut records, mut octets) = (0, 0);

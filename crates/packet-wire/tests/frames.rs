@@ -1,7 +1,7 @@
-//! Random and mutated packets: nothing panics, and what opens is what was sealed or says that it is
-//! not.
+//! Tests with random and mutated packets: nothing panics, and a packet that opens is the one that
+//! was sealed or is reported as different.
 //!
-//! `GODWIT_FUZZ_CASES=n` tries more, `GODWIT_SIM_SEED=s` starts elsewhere.
+//! `GODWIT_FUZZ_CASES=n` sets the number of cases, `GODWIT_SIM_SEED=s` the seed.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -13,7 +13,7 @@ pub(crate) fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// A frame with a random payload; its length.
+/// Writes a frame with a random payload; returns its endpoints and its length.
 fn sealed(random: &mut Random, buffer: &mut [u8]) -> (Endpoints, usize) {
     let payload_len = random.below(600) as usize;
     random.fill(&mut buffer[HEADROOM..HEADROOM + payload_len]);
@@ -33,7 +33,7 @@ fn sealed(random: &mut Random, buffer: &mut [u8]) -> (Endpoints, usize) {
     (endpoints, len)
 }
 
-/// Flips, cuts and overwrites.
+/// Flips bits, cuts and overwrites a frame; returns its new length.
 fn mutate(random: &mut Random, frame: &mut [u8]) -> usize {
     let mut len = frame.len();
     for _ in 0..=random.below(3) {
@@ -42,7 +42,7 @@ fn mutate(random: &mut Random, frame: &mut [u8]) -> usize {
             0 => len = at.min(len),
             1 => frame[at] = random.next_u64() as u8,
             2 => frame[at] ^= 1 << random.below(8),
-            // Where lengths, fragments and protocols are.
+            // The place of lengths, fragments and protocols.
             _ => frame[random.below(HEADROOM as u64) as usize] = random.next_u64() as u8,
         }
     }
@@ -77,7 +77,7 @@ fn any_octets_open_or_are_refused() {
         }
     }
     println!("{cases} cases, {opened} opened, {sound} of them with a right checksum");
-    // The UDP checksum finds most of what the IP checksum does not cover.
+    // The UDP checksum finds most of the damage that the IP checksum does not cover.
     assert!(opened * 10 > cases && sound * 2 < opened, "{opened} {sound}");
 }
 
@@ -91,7 +91,7 @@ fn octets_without_any_order_are_refused() {
         if random.chance(1, 2) && len > 0 {
             buffer[0] = 0x45;
         }
-        // A checksum over 16 bits is right now and then; it must be no more than that.
+        // A checksum over 16 bits is right now and then; the packet must then still fit.
         if let Ok(datagram) = frame::open_packet(&buffer[..len]) {
             assert!(datagram.payload.len() + PACKET_HEADROOM <= len);
         }

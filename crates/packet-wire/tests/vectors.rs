@@ -1,8 +1,8 @@
-//! Frames made by a kernel and by hand, against what tshark reads in them.
+//! Tests with frames made by a kernel and by hand, against tshark's reading of them.
 //!
-//! The committed twin of a capture is tshark's own output, so the comparison needs no tshark; when
-//! it is installed the twin is compared with its output first. `GODWIT_REQUIRE_TOOLS=1` makes a
-//! missing tshark a failure.
+//! The committed twin of a capture is tshark's own output, so the comparison needs no tshark. If
+//! tshark is installed, the test first compares the twin with its output. `GODWIT_REQUIRE_TOOLS=1`
+//! makes a missing tshark a failure.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ pub(crate) fn vector(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../conformance/vectors/packet").join(name)
 }
 
-/// tshark's reading of `file`; `None` when tshark is not installed.
+/// Returns tshark's reading of `file`; `None` when tshark is not installed.
 fn tshark(file: &std::path::Path) -> Option<String> {
     let mut command = Command::new("tshark");
     command.arg("-r").arg(file).args(["-T", "fields", "-E", "header=y", "-E", "separator=|"]);
@@ -38,7 +38,7 @@ fn tshark(file: &std::path::Path) -> Option<String> {
         return None;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    // Since 4.2 it prints flags as words.
+    // Since 4.2, tshark prints flags as words.
     let text = String::from_utf8(output.stdout).unwrap();
     Some(text.replace("True", "1").replace("False", "0"))
 }
@@ -50,7 +50,7 @@ fn hex(octets: &[u8]) -> String {
     })
 }
 
-/// Our reading of one record, in tshark's words.
+/// Returns this crate's reading of one record, in tshark's words.
 fn ours(record: &pcap::Record<'_>) -> HashMap<&'static str, String> {
     let mut row = HashMap::new();
     row.insert(
@@ -78,7 +78,7 @@ fn ours(record: &pcap::Record<'_>) -> HashMap<&'static str, String> {
             row.insert("ip.ttl", ip.ttl.to_string());
             row.insert("ip.proto", ip.protocol.to_string());
             row.insert("ip.hdr_len", ip.len().to_string());
-            // 1 = good; parse has checked it.
+            // The value 1 means good; parse has checked the checksum.
             row.insert("ip.checksum.status", "1".into());
             if ip.is_fragment() {
                 assert_eq!(frame::open(record.octets), Err(packet_wire::Malformed::Fragment));
@@ -104,7 +104,7 @@ fn ours(record: &pcap::Record<'_>) -> HashMap<&'static str, String> {
     row.insert("udp.dstport", header.destination_port.to_string());
     row.insert("udp.length", (payload.len() + udp::HEADER_LEN).to_string());
     row.insert("udp.checksum", format!("0x{:04x}", header.checksum));
-    // 1 = good, 3 = the sender made none.
+    // The value 1 means good, 3 that the sender made none.
     row.insert("udp.checksum.status", if header.checksum == 0 { "3" } else { "1" }.into());
     row.insert("udp.payload", hex(payload));
     row
@@ -129,7 +129,7 @@ fn we_read_what_tshark_reads() {
         let is_fragment = !ours.contains_key("udp.srcport");
         fragments += usize::from(is_fragment);
         for (name, theirs) in names.iter().zip(line.split('|')) {
-            // tshark dissects UDP in a first fragment, which is not ours to do.
+            // tshark dissects UDP in a first fragment, which this crate does not do.
             if !(is_fragment && name.starts_with("udp.")) {
                 assert_eq!(ours.get(name).map_or("", String::as_str), theirs, "{name}");
             }
@@ -138,7 +138,7 @@ fn we_read_what_tshark_reads() {
     assert_eq!(fragments, 2);
 }
 
-/// A header read from the capture and written again gives the same octets.
+/// Checks that a header read from the capture and written again gives the same bytes.
 #[test]
 fn what_is_emitted_is_what_was_captured() {
     let file = std::fs::read(vector("udp.pcap")).unwrap();

@@ -8,27 +8,28 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// What it shows, one sentence.
+    /// Subject of the scenario, one sentence.
     pub title: String,
-    /// Which protocol.
+    /// Protocol family.
     pub family: Family,
-    /// Keys of the configuration and other names that it covers, for the table of coverage.
+    /// Keys of the configuration and other names that the scenario covers, for the table of
+    /// coverage.
     #[serde(default)]
     pub covers: Vec<String>,
     /// The map inside `Dhcp4` or `Dhcp6`, in Kea's dialect, without interfaces, lease database and
-    /// loggers: those are the subject's.
+    /// loggers, which the subject adds.
     pub config: String,
-    /// The relay agent that messages come through unless a step says otherwise: `giaddr` in
-    /// DHCPv4, the link address in DHCPv6. A direct client when empty.
+    /// Relay agent that messages come through unless a step names another: `giaddr` in DHCPv4, the
+    /// link address in DHCPv6. Empty for a direct client.
     #[serde(default)]
     pub relay: String,
-    /// How Debian's Kea 2.2 takes it, when it is not as the steps say.
+    /// Verdict on Debian's Kea 2.2, if it does not do what the steps demand.
     #[serde(default)]
     pub kea: Option<KeaNote>,
-    /// Verdict on Debian 13's Kea 3.0, when it does not do what the steps say.
+    /// Verdict on Debian 13's Kea 3.0, if it does not do what the steps demand.
     #[serde(default)]
     pub kea3: Option<KeaNote>,
-    /// The steps.
+    /// Steps of the scenario.
     #[serde(rename = "step")]
     pub steps: Vec<Step>,
 }
@@ -37,35 +38,35 @@ pub struct Scenario {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Family {
-    /// RFC 2131.
+    /// DHCPv4 (RFC 2131).
     V4,
-    /// RFC 9915.
+    /// DHCPv6 (RFC 9915).
     V6,
 }
 
-/// Verdict on a version of Kea that does not do what a scenario says.
+/// Verdict on a version of Kea that does not do what a scenario demands.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeaNote {
-    /// Who is right.
+    /// Kind of the difference.
     pub verdict: Verdict,
-    /// In what it differs, or since when Kea has what the scenario needs.
+    /// Description of the difference, or the version since which Kea has what the scenario needs.
     pub note: String,
 }
 
-/// Why a version of Kea does something else, or cannot be asked.
+/// Reason why a version of Kea behaves otherwise, or cannot play the scenario.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// What the steps say is right by an RFC.
+    /// The steps are right by an RFC.
     Rfc,
-    /// Newer versions of Kea do what the steps say.
+    /// Newer versions of Kea do what the steps demand.
     Newer,
-    /// A fault of Kea's.
+    /// Kea has a defect.
     Bug,
-    /// That Kea lacks what the scenario needs; it is not played.
+    /// This version of Kea lacks what the scenario needs; the scenario is not played.
     Unsupported,
-    /// A difference that is meant, and told in the manual.
+    /// The difference is intended, and described in the manual.
     Ours,
 }
 
@@ -73,44 +74,45 @@ pub enum Verdict {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// A message to send: its type by name, `DISCOVER` or `SOLICIT`; `BOOTP` for one without.
+    /// Type of a message to send, by name: `DISCOVER` or `SOLICIT`; `BOOTP` for a message without a
+    /// type.
     pub send: Option<String>,
-    /// The reply's type by name, or `nothing`.
+    /// Type of the expected reply by name, or `nothing`.
     pub get: Option<String>,
     /// Number of the client, which makes its hardware address and DUID. Default 1.
     #[serde(default = "first_client")]
     pub client: u16,
-    /// The relay agent; the scenario's when not set, `none` for a direct client.
+    /// Relay agent; that of the scenario if not set, `none` for a direct client.
     pub relay: Option<String>,
     /// Fields of the header.
     #[serde(default)]
     pub with: BTreeMap<String, String>,
-    /// Options by code; a list repeats the option. `none` leaves out one that would be there.
+    /// Options by code; a list repeats the option. `none` omits a default option.
     #[serde(default)]
     pub options: BTreeMap<String, OneOrMore>,
     /// Options of the relay agent by code, DHCPv6 only.
     #[serde(default)]
     pub relay_options: BTreeMap<String, String>,
-    /// Further relay agents between the first and the server, DHCPv6 only: their link addresses,
-    /// the one nearest the server last.
+    /// Link addresses of further relay agents between the first and the server, DHCPv6 only, the
+    /// one nearest the server last.
     #[serde(default)]
     pub further_relays: Vec<String>,
-    /// Identity associations for addresses: `IAID` and addresses in it.
+    /// Identity associations for addresses: the IAID, with the addresses in it.
     #[serde(default)]
     pub na: BTreeMap<String, Vec<String>>,
-    /// Identity associations for prefixes.
+    /// Identity associations for prefixes: the IAID, with the prefixes in it.
     #[serde(default)]
     pub pd: BTreeMap<String, Vec<String>>,
-    /// Seconds that pass.
+    /// Seconds to wait.
     pub wait_s: Option<u64>,
-    /// Another configuration from here on.
+    /// Configuration that the server uses from here on.
     pub reload: Option<String>,
-    /// Whether the server ends and starts again.
+    /// True if the server ends and starts again.
     #[serde(default)]
     pub restart: bool,
-    /// A control command, as JSON.
+    /// Control command, as JSON.
     pub command: Option<String>,
-    /// What must come back: fields of the reply, or JSON pointers into the answer of a command.
+    /// Expected values: fields of the reply, or JSON pointers into the answer of a command.
     #[serde(default)]
     pub expect: BTreeMap<String, toml::Value>,
     /// Fields of the reply to keep, by the name to keep each under.
@@ -118,18 +120,18 @@ pub struct Step {
     pub keep: BTreeMap<String, String>,
 }
 
-/// A value or several.
+/// One value or several.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum OneOrMore {
-    /// One.
+    /// One value.
     One(String),
-    /// Several, in order.
+    /// Several values, in order.
     More(Vec<String>),
 }
 
 impl OneOrMore {
-    /// The values.
+    /// Returns the values.
     #[must_use]
     pub fn all(&self) -> &[String] {
         match self {
@@ -144,24 +146,24 @@ const fn first_client() -> u16 {
 }
 
 impl Scenario {
-    /// Reads a scenario.
+    /// Parses a scenario.
     ///
     /// # Errors
     ///
-    /// What is wrong with the file, with its place.
+    /// A text with the problem of the file and its position.
     pub fn parse(text: &str) -> Result<Self, String> {
         let scenario: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         check(&scenario.steps)?;
         Ok(scenario)
     }
 
-    /// Seconds that pass in it altogether.
+    /// Returns the sum of all waits, in seconds.
     #[must_use]
     pub fn wait_total_s(&self) -> u64 {
         self.steps.iter().filter_map(|step| step.wait_s).sum()
     }
 
-    /// Whether it needs a control channel.
+    /// Returns true if the scenario needs a control channel.
     #[must_use]
     pub fn has_commands(&self) -> bool {
         self.steps.iter().any(|step| step.command.is_some())

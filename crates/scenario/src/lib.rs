@@ -1,10 +1,10 @@
-//! Conformance scenarios: what a client and its relay agent send, what they must get, and how much
-//! time passes in between, as data that any DHCP server can be played.
+//! Conformance scenarios: the messages of a client and its relay agent, the expected replies, and
+//! the waits in between, as data that can be played against any DHCP server.
 //!
-//! A scenario is a TOML file ([`Scenario::parse`]); [`play`] walks through its steps against a
-//! [`Subject`]: the engine on a virtual clock, a daemon behind sockets, another server. What a
-//! subject is stays with whoever runs it; here is no socket and no clock. The format is described
-//! in `conformance/README.md`. RFCs to have read: 2131, 9915.
+//! A scenario is a TOML file ([`Scenario::parse`]); [`play`] runs its steps against a [`Subject`]:
+//! the engine on a virtual clock, a daemon behind sockets, another server. Callers implement the
+//! subject; this crate has no socket and no clock. `conformance/README.md` describes the format.
+//! Relevant RFCs: 2131, 9915.
 
 mod format;
 mod observe;

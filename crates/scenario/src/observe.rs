@@ -1,9 +1,9 @@
-//! Answers of control commands: members by JSON pointer.
+//! Members of control commands' answers, by JSON pointer.
 
 use serde_json::Value;
 
-/// Whether the member of `answer` at `pointer` is what `expected` says: an equal value, the text
-/// `absent` or `present`, or a text with `~` in front that the member's text contains.
+/// Returns true if the member of `answer` at `pointer` fits `expected`: an equal value, the text
+/// `absent` or `present`, or a text after `~` that the member's text contains.
 pub(crate) fn member_fits(answer: &Value, pointer: &str, expected: &toml::Value) -> bool {
     let found = answer.pointer(pointer);
     match expected.as_str() {

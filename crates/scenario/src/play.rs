@@ -1,4 +1,4 @@
-//! Playing a scenario against a server.
+//! Playing of a scenario against a server.
 
 use serde_json::Value;
 
@@ -8,13 +8,13 @@ use crate::{observe, v4, v6};
 
 /// A server that scenarios are played against, started with the scenario's configuration.
 pub trait Subject {
-    /// Gives it a message. `from_relay` is the relay agent's address as text, empty for a direct
-    /// client. The replies that come within the subject's patience: all of them when
-    /// `expects_none`, else until the first for which `is_answer` holds.
+    /// Sends a message to the server and returns the replies that come within the subject's time
+    /// limit: all of them if `expects_none`, else until the first for which `is_answer` holds.
+    /// `from_relay` is the relay agent's address as text, empty for a direct client.
     ///
     /// # Errors
     ///
-    /// Why it cannot be talked to.
+    /// The reason why the server cannot be reached.
     fn exchange(
         &mut self,
         octets: &[u8],
@@ -22,46 +22,46 @@ pub trait Subject {
         is_answer: &dyn Fn(&[u8]) -> bool,
     ) -> Result<Vec<Vec<u8>>, SubjectError>;
 
-    /// Lets seconds pass.
+    /// Lets `seconds` pass.
     ///
     /// # Errors
     ///
-    /// Why that is not possible.
+    /// The reason why that is not possible.
     fn wait_s(&mut self, seconds: u64) -> Result<(), SubjectError>;
 
-    /// Goes on with another configuration, the map inside `Dhcp4` or `Dhcp6`.
+    /// Replaces the configuration by `config`, the map inside `Dhcp4` or `Dhcp6`.
     ///
     /// # Errors
     ///
-    /// Why it does not take it.
+    /// The reason why the server refuses it.
     fn reload(&mut self, config: &str) -> Result<(), SubjectError>;
 
-    /// Gives it a control command; the answer.
+    /// Sends a control command and returns the answer.
     ///
     /// # Errors
     ///
-    /// Why there is none.
+    /// The reason why there is none.
     fn command(&mut self, command: &str) -> Result<String, SubjectError>;
 
-    /// Ends the server in an orderly way and starts it again with what it has stored.
+    /// Ends the server in an orderly way and starts it again with its stored data.
     ///
     /// # Errors
     ///
-    /// Why it does not start; a subject without a process has nothing to start.
+    /// The reason why it does not start; a subject without a process has nothing to start.
     fn restart(&mut self) -> Result<(), SubjectError> {
         Err("it has no process that could be started again".to_owned())
     }
 }
 
-/// Why a subject cannot play a step, as one phrase.
+/// Reason why a subject cannot play a step, as one phrase.
 pub type SubjectError = String;
 
-/// The first step at which a subject did not do what the scenario says.
+/// First step at which a subject did not do what the scenario demands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Number of the step, from 1.
     pub step: usize,
-    /// What was expected and what came.
+    /// Expected and actual result.
     pub what: String,
 }
 
@@ -69,7 +69,7 @@ pub struct Finding {
 ///
 /// # Errors
 ///
-/// The step and what happened.
+/// The step, and the expected and actual result.
 pub fn play(scenario: &Scenario, subject: &mut dyn Subject) -> Result<(), Finding> {
     let mut player = Player::new(scenario);
     while player.play_next(subject)? {}
@@ -82,7 +82,7 @@ pub struct Player<'s> {
     scenario: &'s Scenario,
     /// Values that steps have kept.
     kept: Kept,
-    /// Steps that were played.
+    /// Number of steps played.
     played: usize,
 }
 
@@ -93,11 +93,11 @@ impl<'s> Player<'s> {
         Self { scenario, kept: Kept::new(), played: 0 }
     }
 
-    /// Plays the next step; false when there was none left.
+    /// Plays the next step; returns false if there was none left.
     ///
     /// # Errors
     ///
-    /// The step and what happened, when `subject` did not do what it says.
+    /// The step, and the expected and actual result, if `subject` did not do what the step demands.
     pub fn play_next(&mut self, subject: &mut dyn Subject) -> Result<bool, Finding> {
         let Some(step) = self.scenario.steps.get(self.played) else { return Ok(false) };
         self.played += 1;
@@ -170,7 +170,7 @@ fn judge_reply(step: &Step, reply: &[u8], is_v4: bool, kept: &mut Kept) -> Resul
         let found = found.ok_or_else(|| format!("`{key}` is absent and cannot be kept"))?;
         kept.insert(name.clone(), shown(&found, kind));
     }
-    // What most next steps need.
+    // Most next steps need these.
     let usual: &[(&str, &str)] = if is_v4 {
         &[("yiaddr", "yiaddr"), ("server", "option 54")]
     } else {
@@ -184,7 +184,7 @@ fn judge_reply(step: &Step, reply: &[u8], is_v4: bool, kept: &mut Kept) -> Resul
     Ok(())
 }
 
-/// Octets as a scenario would write them.
+/// Formats bytes as a scenario would write them.
 fn shown(octets: &[u8], kind: &str) -> String {
     let address = |octets: &[u8]| -> Option<String> {
         let octets: [u8; 16] = octets.try_into().ok()?;

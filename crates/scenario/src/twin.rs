@@ -1,4 +1,4 @@
-//! Twins: the steps of a scenario with what two servers leave beside packets, compared.
+//! Twins: the steps of a scenario, with a comparison of what two servers produce besides packets.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::format::{Family, Scenario, Step, Verdict, check};
 
-/// Steps that two servers play, and the views of both that have to agree after each.
+/// Steps that two servers play, and the views of both that must agree after each.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Twin {
@@ -24,10 +24,10 @@ pub struct Twin {
     /// are compared after every step.
     #[serde(default)]
     pub look_from: usize,
-    /// Files that have to be there before views are compared.
+    /// Files that must exist before views are compared.
     #[serde(default)]
     pub present: Vec<String>,
-    /// Files that have to be gone before views are compared.
+    /// Files that must be gone before views are compared.
     #[serde(default)]
     pub absent: Vec<String>,
     /// Identifiers of messages that the log must have before views are compared.
@@ -36,18 +36,18 @@ pub struct Twin {
     /// Identifiers of the messages that the view `log` has, with `*` for any characters.
     #[serde(default)]
     pub identifiers: Vec<String>,
-    /// Files that are there before the servers start, by name.
+    /// Files that exist before the servers start: contents by name.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
     /// The map inside `Dhcp4` or `Dhcp6`, as in a [`Scenario`].
     pub config: String,
-    /// The relay agent that messages come through, as in a [`Scenario`].
+    /// Relay agent that messages come through, as in a [`Scenario`].
     #[serde(default)]
     pub relay: String,
-    /// Differences that are known, each with its verdict.
+    /// Known differences, each with its verdict.
     #[serde(default, rename = "difference")]
     pub differences: Vec<Difference>,
-    /// The steps.
+    /// Steps of the twin.
     #[serde(rename = "step")]
     pub steps: Vec<Step>,
 }
@@ -62,7 +62,7 @@ pub struct Difference {
     pub godwit: Option<String>,
     /// Pattern of lines that only Kea has.
     pub kea: Option<String>,
-    /// Rows of the manual that the difference is about; all rows of the twin where it is left out.
+    /// Rows of the manual that the difference is about; all rows of the twin if not set.
     pub rows: Option<Vec<String>>,
     /// The judgement: which server is right.
     pub verdict: Verdict,
@@ -70,7 +70,7 @@ pub struct Difference {
     pub note: String,
 }
 
-/// The server that a line is of.
+/// Server that a line comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Maker {
     /// This project's server.
@@ -80,7 +80,7 @@ pub enum Maker {
 }
 
 impl Difference {
-    /// Returns true when this verdict is about `line` of `view`, which `maker` alone has.
+    /// Returns true if this verdict is about `line` of `view`, which `maker` alone has.
     #[must_use]
     pub fn is_about(&self, view: &str, maker: Maker, line: &str) -> bool {
         let pattern = match maker {
@@ -92,11 +92,11 @@ impl Difference {
 }
 
 impl Twin {
-    /// Reads a twin.
+    /// Parses a twin.
     ///
     /// # Errors
     ///
-    /// What is wrong with the file, with its place.
+    /// A text with the problem of the file and its position.
     pub fn parse(text: &str) -> Result<Self, String> {
         let twin: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         check(&twin.steps)?;
@@ -124,14 +124,14 @@ impl Twin {
         }
     }
 
-    /// Returns true when the view `log` has lines with `identifier`.
+    /// Returns true if the view `log` has lines with `identifier`.
     #[must_use]
     pub fn has_identifier(&self, identifier: &str) -> bool {
         self.identifiers.iter().any(|pattern| is_like(identifier, pattern))
     }
 }
 
-/// Returns true when `text` is as `pattern` says, in which `*` stands for any characters.
+/// Returns true if `text` matches `pattern`, in which `*` stands for any characters.
 #[must_use]
 pub fn is_like(text: &str, pattern: &str) -> bool {
     match pattern.split_once('*') {

@@ -1,4 +1,4 @@
-//! DHCPv4 messages of steps: their octets, and fields of replies by name.
+//! DHCPv4 messages of steps as bytes, and fields of replies by name.
 
 use std::net::Ipv4Addr;
 
@@ -7,10 +7,10 @@ use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
 use crate::format::{Scenario, Step};
 use crate::value::{Kept, filled, octets};
 
-/// Longest message of a scenario.
+/// Longest message of a scenario, in bytes.
 const MESSAGE_LEN_MAX: usize = 1500;
 
-/// The octets of the message that `step` sends under transaction id `xid`.
+/// Returns the bytes of the message that `step` sends under transaction id `xid`.
 pub(crate) fn message(
     scenario: &Scenario,
     step: &Step,
@@ -48,7 +48,7 @@ pub(crate) fn message(
             entries.push((code, octets(&filled(value, kept)?, "")?));
         }
     }
-    // The relay agent's comes last (RFC 3046 §2.1).
+    // The relay agent's option comes last (RFC 3046 §2.1).
     entries.sort_by_key(|(code, _)| *code == option::RELAY_AGENT_INFORMATION);
     for (code, value) in &entries {
         writer.option(*code, value);
@@ -101,18 +101,18 @@ fn plain(name: &str) -> &str {
     name.strip_prefix("DHCP").unwrap_or(name)
 }
 
-/// Type of a reply by name.
+/// Returns the type of a reply by name.
 pub(crate) fn name_of(reply: &[u8]) -> Result<String, String> {
     let message = Message::parse(reply).map_err(|reason| format!("malformed: {reason:?}"))?;
     Ok(message.message_type().map_or("BOOTP", |kind| plain(kind.name())).to_owned())
 }
 
-/// Whether `reply` answers the message with this transaction id.
+/// Returns true if `reply` answers the message with this transaction id.
 pub(crate) fn answers(reply: &[u8], xid: u32) -> bool {
     Message::parse(reply).is_ok_and(|message| message.xid() == xid && message.op() == 2)
 }
 
-/// A field of a reply, and the kind of value that it is.
+/// Returns a field of a reply, and the kind of its value.
 pub(crate) fn field(reply: &[u8], key: &str) -> Result<(Option<Vec<u8>>, &'static str), String> {
     let message = Message::parse(reply).map_err(|reason| format!("malformed: {reason:?}"))?;
     let address = |address: Ipv4Addr| (Some(address.octets().to_vec()), "ip");
@@ -141,7 +141,7 @@ fn until_zero(field: &[u8]) -> Vec<u8> {
     field.iter().copied().take_while(|&octet| octet != 0).collect()
 }
 
-/// The kind of an option's value when the scenario does not say: those that every reply has.
+/// Returns the kind of an option's value if the scenario names none, for common options of replies.
 const fn default_kind(code: u8) -> &'static str {
     match code {
         1 | 3 | 6 | 50 | 54 => "ip",

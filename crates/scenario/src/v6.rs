@@ -1,4 +1,4 @@
-//! DHCPv6 messages of steps: their octets, and fields of replies by name.
+//! DHCPv6 messages of steps as bytes, and fields of replies by name.
 
 use std::net::Ipv6Addr;
 
@@ -7,13 +7,13 @@ use dhcp_wire::v6::{Ia, IaKind, Message, MessageType, MessageWriter, Packet, Rel
 use crate::format::{Scenario, Step};
 use crate::value::{Kept, filled, octets};
 
-/// Longest message of a scenario.
+/// Longest message of a scenario, in bytes.
 const MESSAGE_LEN_MAX: usize = 4096;
 
-/// Messages that name the server unless a step says `"2" = "none"`.
+/// Messages that name the server unless a step has `"2" = "none"`.
 const TO_ONE_SERVER: [&str; 4] = ["REQUEST", "RENEW", "RELEASE", "DECLINE"];
 
-/// The octets of the message that `step` sends under transaction id `xid`.
+/// Returns the bytes of the message that `step` sends under transaction id `xid`.
 pub(crate) fn message(
     scenario: &Scenario,
     step: &Step,
@@ -48,7 +48,8 @@ pub(crate) fn message(
     relayed(scenario, step, kept, &inner[..len])
 }
 
-/// An association; its items are `ADDRESS[ preferred valid]` or `PREFIX/LEN[ preferred valid]`.
+/// Writes an identity association; its items are `ADDRESS[ preferred valid]` or `PREFIX/LEN[
+/// preferred valid]`.
 fn put_ia(
     writer: &mut MessageWriter<'_>,
     kind: IaKind,
@@ -79,7 +80,7 @@ fn put_ia(
     Ok(())
 }
 
-/// The message inside what its relay agents add.
+/// Wraps the message into the headers and options of its relay agents.
 fn relayed(
     scenario: &Scenario,
     step: &Step,
@@ -118,17 +119,17 @@ fn parsed(reply: &[u8]) -> Result<Packet<'_>, String> {
     Packet::parse(reply).map_err(|reason| format!("malformed: {reason:?}"))
 }
 
-/// Type of a reply by name, without its relay levels.
+/// Returns the type of a reply by name, without its relay levels.
 pub(crate) fn name_of(reply: &[u8]) -> Result<String, String> {
     Ok(parsed(reply)?.message().message_type().name().to_owned())
 }
 
-/// Whether `reply` answers the message with this transaction id.
+/// Returns true if `reply` answers the message with this transaction id.
 pub(crate) fn answers(reply: &[u8], xid: u32) -> bool {
     parsed(reply).is_ok_and(|packet| packet.message().transaction_id() == xid & 0xff_ffff)
 }
 
-/// A field of a reply, and the kind of value that it is.
+/// Returns a field of a reply, and the kind of its value.
 pub(crate) fn field(reply: &[u8], key: &str) -> Result<(Option<Vec<u8>>, &'static str), String> {
     let packet = parsed(reply)?;
     let message = packet.message();
@@ -185,7 +186,7 @@ fn association(
         }
         ["preferred"] => number(lifetimes(&ia).map(|(preferred_s, _)| preferred_s)),
         ["valid"] => number(lifetimes(&ia).map(|(_, valid_s)| valid_s)),
-        // What else the association holds: `na 1 valid of 2001:db8::1`.
+        // Lifetimes of any resource of the association: `na 1 valid of 2001:db8::1`.
         [what, "of", resource] => number(lifetime_of(&ia, what, resource)),
         _ => Err(format!("associations have no field `{}`", rest.join(" "))),
     }
@@ -197,7 +198,7 @@ fn prefix_octets(len: u8, prefix: Ipv6Addr) -> Vec<u8> {
     octets
 }
 
-/// Lifetimes of the first address or prefix.
+/// Returns the lifetimes of the first address or prefix.
 fn lifetimes(ia: &Ia<'_>) -> Option<(u32, u32)> {
     let address = ia.addresses().next().map(|item| (item.preferred_s, item.valid_s));
     address.or_else(|| ia.prefixes().next().map(|item| (item.preferred_s, item.valid_s)))

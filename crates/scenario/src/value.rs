@@ -1,12 +1,12 @@
-//! Values in scenarios: text with a kind in front, and the octets that it stands for.
+//! Values in scenarios: text with a kind in front, and its conversion to bytes.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// What earlier steps have kept, by name.
+/// Values that earlier steps have kept, by name.
 pub(crate) type Kept = BTreeMap<String, String>;
 
-/// Replaces `$name` by what was kept under the name.
+/// Replaces `$name` by the value that was kept under the name.
 pub(crate) fn filled(text: &str, kept: &Kept) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = text;
@@ -21,10 +21,10 @@ pub(crate) fn filled(text: &str, kept: &Kept) -> Result<String, String> {
     Ok(out + rest)
 }
 
-/// The octets of `text`: `u8:`, `u16:`, `u32:`, `ip:`, `ip6:` (numbers and addresses separated by
-/// commas), `text:`, `name:` (a domain name in labels), `hex:`, `prefix:` (length and address),
-/// `sub8:` and `sub16:` (sub-options `code=value` separated by semicolons, with codes and lengths
-/// of 8 or 16 bits). Text without a kind has `default`'s.
+/// Converts `text` to bytes. Kinds: `u8:`, `u16:`, `u32:`, `ip:`, `ip6:` (numbers and addresses
+/// separated by commas), `text:`, `name:` (a domain name in labels), `hex:`, `prefix:` (length and
+/// address), `sub8:` and `sub16:` (sub-options `code=value` separated by semicolons, with codes and
+/// lengths of 8 or 16 bits). Text without a kind is of the kind `default`.
 pub(crate) fn octets(text: &str, default: &str) -> Result<Vec<u8>, String> {
     let (kind, body) = match text.split_once(':') {
         Some((kind, body)) if KINDS.contains(&kind) => (kind, body),
@@ -57,11 +57,11 @@ pub(crate) fn octets(text: &str, default: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-/// The kinds of values.
+/// Kinds of values.
 const KINDS: [&str; 11] =
     ["u8", "u16", "u32", "ip", "ip6", "prefix", "text", "name", "hex", "sub8", "sub16"];
 
-/// Octets as scenarios write them.
+/// Formats bytes as scenarios write them.
 pub(crate) fn hex_of(octets: &[u8]) -> String {
     octets.iter().fold("hex:".to_owned(), |text, octet| text + &format!("{octet:02x}"))
 }
@@ -86,7 +86,7 @@ fn parsed<T: core::str::FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("`{text}` is not an address of that family"))
 }
 
-/// One octet of length, then the address.
+/// Converts a prefix to one byte of length and the address.
 fn prefix(text: &str) -> Result<Vec<u8>, String> {
     let (address, len) = text.split_once('/').ok_or_else(|| format!("`{text}` is no prefix"))?;
     let mut octets = vec![number::<u8>(len)?];
@@ -94,7 +94,7 @@ fn prefix(text: &str) -> Result<Vec<u8>, String> {
     Ok(octets)
 }
 
-/// A domain name as RFC 1035 §3.1 has it; several are separated by spaces.
+/// Converts domain names, separated by spaces, to the form of RFC 1035 §3.1.
 fn labels(text: &str) -> Vec<u8> {
     let mut octets = Vec::new();
     for name in text.split_whitespace() {
@@ -107,7 +107,7 @@ fn labels(text: &str) -> Vec<u8> {
     octets
 }
 
-/// Hexadecimal digits, colons and spaces between them ignored.
+/// Parses hexadecimal digits; colons, hyphens and spaces between them are ignored.
 pub(crate) fn hex(text: &str) -> Result<Vec<u8>, String> {
     let digits: Vec<u8> = text.bytes().filter(|octet| !b": -".contains(octet)).collect();
     let pairs = digits.chunks(2).map(|pair| {
@@ -130,8 +130,8 @@ fn sub_options(
     Ok(all)
 }
 
-/// Whether `found` is what `expected` says: a value, `absent`, `present`, `not VALUE`, `has VALUE`
-/// (among other octets), or `between VALUE and VALUE`.
+/// Returns true if `found` fits `expected`: a value, `absent`, `present`, `not VALUE`, `has VALUE`
+/// (among other bytes), or `between VALUE and VALUE`.
 pub(crate) fn fits(expected: &str, default: &str, found: Option<&[u8]>) -> Result<bool, String> {
     match (expected, found) {
         ("absent", found) => return Ok(found.is_none()),

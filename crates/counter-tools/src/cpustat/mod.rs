@@ -1,4 +1,4 @@
-//! `godwit cpustat`: how processors spend their time, all of it, and how much of it processes use.
+//! The command `godwit cpustat`: the time use of processors, and the part of it that processes use.
 
 mod process;
 mod table;
@@ -18,7 +18,7 @@ use crate::ifpps::Load;
 use crate::pace::Pace;
 use crate::print;
 
-/// Name and version of the documents.
+/// The name and version of the documents.
 const SCHEMA: &str = "godwit.cpustat.v1";
 
 /// Show processor and process times, like mpstat and pidstat.
@@ -49,14 +49,14 @@ pub struct Args {
     json: bool,
 }
 
-/// The lines that are shown.
+/// The selection of lines that are shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Selection {
-    /// The sum of all processors.
+    /// True to show the sum of all processors.
     has_sum: bool,
-    /// Each processor.
+    /// True to show each processor.
     is_each: bool,
-    /// These.
+    /// The processors to show by number.
     cpus: Vec<u32>,
 }
 
@@ -93,17 +93,18 @@ fn selection(text: &str) -> Result<Selection, String> {
     Ok(selection)
 }
 
-/// A line of processors: its label and shares.
+/// The line of a processor: its label and shares.
 type CpuRow = (String, CpuShares);
 
 impl Selection {
-    /// The lines for what came between two looks. A processor that is not in use has none.
+    /// Returns the lines for the time between two readings. A processor that is not in use has
+    /// none.
     fn rows(&self, before: &[CpuTimes], now: &[CpuTimes]) -> Vec<CpuRow> {
         let steps: Vec<CpuTimes> = now
             .iter()
             .map(|now| {
                 let was = before.iter().find(|was| was.cpu == now.cpu);
-                // One that came into use meanwhile counts from then on.
+                // A processor that came into use meanwhile counts from then on.
                 was.map_or_else(|| none(*now), |was| now.since(was))
             })
             .collect();
@@ -121,9 +122,10 @@ impl Selection {
 #[derive(Debug, Serialize)]
 struct Document {
     schema: &'static str,
-    /// `interval`, `average`, or `boot` for the time since boot or a process's start.
+    /// The kind of the document: `interval`, `average`, or `boot` for the time since boot or a
+    /// process's start.
     kind: &'static str,
-    /// Milliseconds since 1970 at the end.
+    /// The milliseconds since 1970 at the end.
     unixtime_ms: u64,
     cpus: Vec<CpuDocument>,
     processes: Vec<ProcessLoad>,
@@ -131,13 +133,13 @@ struct Document {
 
 #[derive(Debug, Serialize)]
 struct CpuDocument {
-    /// A number, or `all`.
+    /// The number of the processor, or `all`.
     cpu: String,
     #[serde(flatten)]
     load: Load,
 }
 
-/// Shows what the flags ask for until it is enough.
+/// Shows the lines that the flags ask for until the last interval.
 pub(crate) fn run(args: &Args) -> Result<(), CounterError> {
     let selection = chosen(args)?;
     let mut watched =
@@ -174,7 +176,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CounterError> {
     show(args, &Shown { kind: "average", is_first: false, rows, loads })
 }
 
-/// The processors that are shown; all of those that are named are there.
+/// Returns the processors that are shown. Processors that the flags name must exist.
 fn chosen(args: &Args) -> Result<Selection, CounterError> {
     let default = Selection { has_sum: args.processes.is_empty(), ..Selection::default() };
     let selection = args.processors.clone().unwrap_or(default);
@@ -197,12 +199,12 @@ fn processors() -> Vec<CpuTimes> {
     parse_stat(&proc::read("/proc/stat")).cpus
 }
 
-/// What a look at boot would have shown.
+/// Returns the reading that boot would have given.
 fn boot() -> Vec<CpuTimes> {
     processors().into_iter().map(none).collect()
 }
 
-/// The same processor without any time.
+/// Returns the same processor without any time.
 fn none(times: CpuTimes) -> CpuTimes {
     CpuTimes { cpu: times.cpu, ..CpuTimes::default() }
 }
@@ -219,7 +221,7 @@ fn title() -> String {
     )
 }
 
-/// What is shown at a time.
+/// The lines that are shown at a time.
 struct Shown {
     kind: &'static str,
     is_first: bool,

@@ -5,23 +5,24 @@ use std::time::Instant;
 use counters::{ProcessStat, TICKS_PER_S, parse_uptime_ticks};
 use testbed::proc;
 
-/// One look at a process.
+/// A reading of the counters of a process.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessLook {
     pub(crate) at: Instant,
     pub(crate) stat: ProcessStat,
-    /// What its threads have waited for processors: number and nanoseconds.
+    /// The time that each thread has waited for processors: the number of the thread, and
+    /// nanoseconds.
     pub(crate) waits_ns: Vec<(u32, u64)>,
 }
 
 impl ProcessLook {
-    /// Looks at process `pid` now; `None` when it is not there.
+    /// Reads the counters of process `pid` now; `None` if there is no such process.
     pub(crate) fn take(pid: u32) -> Option<Self> {
         let stat = proc::process_stat(pid)?;
         Some(Self { at: Instant::now(), stat, waits_ns: proc::thread_waits_ns(pid) })
     }
 
-    /// What a look at its start would have shown.
+    /// Returns the reading that the start of the process would have given.
     fn at_start(&self) -> Self {
         let uptime = parse_uptime_ticks(&proc::read("/proc/uptime")).unwrap_or(0);
         let age_ticks = uptime.saturating_sub(self.stat.started_ticks);
@@ -30,8 +31,8 @@ impl ProcessLook {
         Self { at: self.at.checked_sub(age).unwrap_or(self.at), stat, waits_ns: Vec::new() }
     }
 
-    /// Nanoseconds that threads have waited since `before`; those of threads that have ended meanwhile
-    /// are not known.
+    /// Returns the nanoseconds that threads have waited since `before`; those of threads that have
+    /// ended meanwhile are not known.
     fn waited_ns(&self, before: &Self) -> u64 {
         let waited = |(thread, now_ns): &(u32, u64)| {
             let was = before.waits_ns.iter().find(|(other, _)| other == thread);
@@ -41,28 +42,29 @@ impl ProcessLook {
     }
 }
 
-/// A process over an interval: hundredths of one processor's time.
+/// The load of a process in an interval, in hundredths of one processor's time.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub(crate) struct ProcessLoad {
-    /// Whose it is.
+    /// The user that the process belongs to.
     pub(crate) uid: u32,
     pub(crate) pid: u32,
-    /// Its program, without guests.
+    /// The share of the program, without guests.
     pub(crate) usr: f64,
-    /// The kernel on its behalf.
+    /// The share of the kernel on behalf of the process.
     pub(crate) system: f64,
     pub(crate) guest: f64,
-    /// Ready, but without a processor; of several threads together it can be more than 100.
+    /// The share of waiting for a processor while ready; for several threads together it can be
+    /// more than 100.
     pub(crate) wait: f64,
-    /// All that it used.
+    /// The share of all time that the process used.
     #[serde(rename = "cpu_percent")]
     pub(crate) cpu_share: f64,
-    /// Where it ran last; none in an average.
+    /// The processor that the process ran on last; none in an average.
     pub(crate) cpu: Option<u32>,
     pub(crate) command: String,
 }
 
-/// A process that is watched.
+/// A process whose load is measured.
 #[derive(Debug)]
 pub(crate) struct Watched {
     pub(crate) pid: u32,
@@ -73,20 +75,20 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// Begins to watch process `pid`; `None` when it is not there.
+    /// Begins to measure process `pid`; `None` if there is no such process.
     pub(crate) fn begin(pid: u32) -> Option<Self> {
         let look = ProcessLook::take(pid)?;
         let uid = uid_of(&proc::read(format!("/proc/{pid}/status"))).unwrap_or(0);
         Some(Self { pid, uid, first: look.clone(), last: look, has_ended: false })
     }
 
-    /// Its load since it began.
+    /// Returns the load since the process began.
     pub(crate) fn since_start(&self) -> ProcessLoad {
         self.load(&self.last.at_start(), &self.last)
     }
 
-    /// Its load since the last call; `None` once it has ended, also when another process has its number
-    /// since then.
+    /// Returns the load since the last call; `None` once the process has ended, also when another
+    /// process has its number since then.
     pub(crate) fn next(&mut self) -> Option<ProcessLoad> {
         let now = (!self.has_ended).then(|| ProcessLook::take(self.pid)).flatten();
         let now = now.filter(|now| now.stat.started_ticks == self.first.stat.started_ticks);
@@ -99,7 +101,7 @@ impl Watched {
         Some(load)
     }
 
-    /// Its load from the first look to the last.
+    /// Returns the load from the first reading to the last.
     pub(crate) fn average(&self) -> Option<ProcessLoad> {
         let load = self.load(&self.first, &self.last);
         (self.last.at > self.first.at).then_some(ProcessLoad { cpu: None, ..load })
@@ -126,7 +128,7 @@ impl Watched {
     }
 }
 
-/// The real user in `/proc/PID/status`.
+/// Returns the real user in `/proc/PID/status`.
 fn uid_of(status: &str) -> Option<u32> {
     let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
     line.split_ascii_whitespace().next()?.parse().ok()
@@ -163,7 +165,7 @@ mod tests {
         assert_eq!((load.usr, load.system, load.guest, load.cpu_share), (5.0, 5.0, 20.0, 30.0));
         assert!((load.wait - 26.0).abs() < 1e-9, "{load:?}");
         assert_eq!((load.cpu, watched.average().unwrap().cpu), (Some(3), None));
-        // Backwards, nothing comes out but nothing.
+        // Backwards, the result is 0.
         let load = watched.load(&watched.last, &watched.first);
         assert_eq!((load.usr, load.cpu_share), (0.0, 0.0));
         assert_eq!(uid_of("Name:\tx\nUid:\t1000\t0\t0\t0\n"), Some(1000));

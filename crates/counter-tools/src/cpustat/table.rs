@@ -1,4 +1,4 @@
-//! Tables with the columns of mpstat and pidstat.
+//! The tables with the columns of mpstat and pidstat.
 
 use std::fmt::Write as _;
 
@@ -6,12 +6,12 @@ use counters::CpuShares;
 
 use super::process::ProcessLoad;
 
-/// What lines of averages begin with.
+/// The beginning of lines of averages.
 pub(crate) const AVERAGE: &str = "Average:";
-/// What the line of all processors is called.
+/// The label of the line of all processors.
 pub(crate) const ALL: &str = "all";
 
-/// The names of the columns of processors.
+/// Returns the line with the names of the columns of processors.
 pub(crate) fn cpu_head(time: &str) -> String {
     let names = [
         "%usr", "%nice", "%sys", "%iowait", "%irq", "%soft", "%steal", "%guest", "%gnice", "%idle",
@@ -23,7 +23,7 @@ pub(crate) fn cpu_head(time: &str) -> String {
     line + "\n"
 }
 
-/// The line of one processor, or of all.
+/// Returns the line of one processor, or of all.
 pub(crate) fn cpu_line(time: &str, label: &str, shares: &CpuShares) -> String {
     let mut line = format!("{time:<11}{label:>5}");
     for share in shares.columns() {
@@ -32,12 +32,12 @@ pub(crate) fn cpu_line(time: &str, label: &str, shares: &CpuShares) -> String {
     line + "\n"
 }
 
-/// The names of the columns of processes.
+/// Returns the line with the names of the columns of processes.
 pub(crate) fn process_head(time: &str) -> String {
     format!("{time:<11}   UID       PID    %usr %system  %guest   %wait    %CPU   CPU  Command\n")
 }
 
-/// The line of one process. An average has no processor.
+/// Returns the line of one process. An average has no processor.
 pub(crate) fn process_line(time: &str, load: &ProcessLoad) -> String {
     let ProcessLoad { uid, pid, usr, system, guest, wait, cpu_share, cpu, command } = load;
     let cpu = cpu.map_or_else(|| "-".to_owned(), |cpu| cpu.to_string());

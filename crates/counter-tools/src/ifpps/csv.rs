@@ -1,10 +1,10 @@
-//! The columns of ifpps for gnuplot, at their places, and those that it lacks behind them.
+//! The columns of ifpps for gnuplot, at their places, and behind them the columns that ifpps lacks.
 
 use std::fmt::Write as _;
 
 use super::look::{CpuLook, Look, Step};
 
-/// What a file begins with.
+/// Returns the beginning of a file.
 pub(crate) fn head(device: &str, interval_ms: u64, cpus: &[u32]) -> String {
     let mut text = format!(
         "# gnuplot dump (#col:description)\n# networking interface: {device}\n\
@@ -54,7 +54,7 @@ fn names(cpus: &[u32]) -> Vec<String> {
         ];
         names.extend(own.map(|what| format!("cpu{cpu}-{what}")));
     }
-    // From here on they are ours.
+    // The columns from here on are godwit's own.
     names.extend(["unixtime-ms", "interval-us"].map(str::to_owned));
     for cpu in cpus {
         let own = [
@@ -71,8 +71,8 @@ fn names(cpus: &[u32]) -> Vec<String> {
     names
 }
 
-/// One row. Amounts are brought to `interval_ms`, the interval that was asked for, from the one that
-/// really passed.
+/// Returns one row. Amounts are converted to `interval_ms`, the interval that the flags ask for,
+/// from the one that really passed.
 pub(crate) fn row(now: &Look, step: &Step, interval_ms: u64, cpus: &[u32]) -> String {
     let per_t = |amount: u64| (step.per_s(amount) * interval_ms as f64 / 1e3).round() as u64;
     let mut cells = vec![now.wall_ms / 1_000];
@@ -126,7 +126,7 @@ mod tests {
         let lines: Vec<&str> = head.lines().collect();
         assert_eq!(lines[1], "# networking interface: eth0");
         assert_eq!((lines.len(), lines[4]), (5, "# data:"));
-        // As ifpps 0.6.8 numbers them for two processors.
+        // The numbers that ifpps 0.6.8 gives the columns for two processors.
         for column in [
             "1:unixtime",
             "3:rx-pkts-per-t",

@@ -1,23 +1,23 @@
-//! A document for each step, a line each.
+//! The JSON documents, one for each step, on a line each.
 
 use counters::{CpuShares, Traffic};
 use serde::Serialize;
 
 use super::look::{CpuLook, Look, Step};
 
-/// Name and version of the documents.
+/// The name and version of the documents.
 pub(crate) const SCHEMA: &str = "godwit.ifpps.v1";
 
-/// One step.
+/// The document of one step.
 #[derive(Debug, Serialize)]
 pub(crate) struct Document<'a> {
     schema: &'static str,
     interface: &'a str,
-    /// Milliseconds since 1970 at the end of the interval.
+    /// The milliseconds since 1970 at the end of the interval.
     unixtime_ms: u64,
-    /// How long the interval really was.
+    /// The real length of the interval in seconds.
     interval_s: f64,
-    /// The interface's counters began again: what it carried is not known and shown as nothing.
+    /// True if the interface's counters began again: its traffic is not known and shown as 0.
     went_back: bool,
     received: Way,
     sent: Way,
@@ -26,12 +26,13 @@ pub(crate) struct Document<'a> {
     running: u64,
     blocked: u64,
     memory_kb: MemoryKb,
-    /// Hundredths of the time of all processors.
+    /// The load of all processors, in hundredths of their time.
     all: Load,
     cpus: Vec<Processor>,
 }
 
-/// One direction: amounts of the interval, rates, and totals since the interface was made.
+/// The traffic in one direction: amounts of the interval, rates, and totals since the interface was
+/// made.
 #[derive(Debug, Serialize)]
 struct Way {
     bytes: u64,
@@ -61,7 +62,7 @@ struct MemoryKb {
     swap_free: u64,
 }
 
-/// Hundredths of an interval, under the names of mpstat.
+/// The load in hundredths of an interval, under the names of mpstat.
 #[derive(Debug, Serialize)]
 pub(crate) struct Load {
     usr: f64,

@@ -1,4 +1,4 @@
-//! One look at an interface and the machine around it, and what came between two.
+//! A reading of an interface and the machine around it, and the difference of two readings.
 
 use std::path::Path;
 use std::time::Instant;
@@ -10,21 +10,21 @@ use counters::{
 use netio::Clock;
 use testbed::proc;
 
-/// The interface as the machine knows it.
+/// The interface as the machine describes it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Device {
-    /// Its name.
+    /// The name of the interface.
     pub(crate) name: String,
-    /// The driver, if it tells.
+    /// The driver, if `/sys` names one.
     pub(crate) driver: Option<String>,
-    /// The device behind it as the kernel's buses call it: `virtio2`.
+    /// The name of the device behind the interface on the kernel's buses: `virtio2`.
     pub(crate) bus_name: Option<String>,
-    /// Mbit/s, if it tells.
+    /// The speed in Mbit/s, if `/sys` has one.
     pub(crate) speed_mbps: Option<u64>,
 }
 
 impl Device {
-    /// What `/sys` tells of the interface.
+    /// Reads the description of the interface in `/sys`.
     pub(crate) fn named(name: &str) -> Self {
         let folder = Path::new("/sys/class/net").join(name);
         let leads_to = |link: &str| {
@@ -40,14 +40,14 @@ impl Device {
         }
     }
 
-    /// Whether it is up and has a carrier, as far as it tells.
+    /// Returns true if `/sys` reports that the interface is up and has a carrier.
     pub(crate) fn has_link(&self) -> bool {
         let folder = Path::new("/sys/class/net").join(&self.name);
         proc::read(folder.join("carrier")).trim() == "1"
     }
 }
 
-/// The texts that a look is made of.
+/// The texts that a reading is made of.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Texts {
     pub(crate) devices: String,
@@ -71,10 +71,10 @@ impl Texts {
     }
 }
 
-/// What the counters showed at one moment, since boot or since the interface was made.
+/// The counters at one moment, since boot or since the interface was made.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Look {
-    /// Milliseconds since 1970.
+    /// The milliseconds since 1970.
     pub(crate) wall_ms: u64,
     pub(crate) interface: InterfaceCounters,
     pub(crate) cpus: Vec<CpuLook>,
@@ -85,30 +85,30 @@ pub(crate) struct Look {
     pub(crate) memory: Memory,
 }
 
-/// One processor.
+/// The counters of one processor.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CpuLook {
     pub(crate) times: CpuTimes,
     pub(crate) net: NetCounts,
 }
 
-/// What the network made one processor do.
+/// The counters of one processor's work for the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NetCounts {
-    /// Interrupts of the device.
+    /// The interrupts of the device.
     pub(crate) interrupts: u64,
-    /// Software interrupts for receiving, of all devices.
+    /// The software interrupts for receiving, of all devices.
     pub(crate) receive_softirqs: u64,
-    /// The same for sending.
+    /// The software interrupts for sending, of all devices.
     pub(crate) transmit_softirqs: u64,
-    /// Packets dropped at a full backlog.
+    /// The packets dropped at a full backlog.
     pub(crate) backlog_drops: u64,
-    /// Times that packets were left for later.
+    /// The number of times that packets were left for later.
     pub(crate) squeezes: u64,
 }
 
 impl NetCounts {
-    /// What came since `before`; a count that began again counts as nothing.
+    /// Returns the increase since `before`; a count that began again counts as 0.
     fn since(&self, before: &Self) -> Self {
         let step = |now, before| advance(before, now).unwrap_or(0);
         Self {
@@ -122,7 +122,8 @@ impl NetCounts {
 }
 
 impl Look {
-    /// Looks now, and says when that was; `None` when the interface is not there.
+    /// Reads the counters now, and returns the time of the reading with them; `None` if there is no
+    /// such interface.
     pub(crate) fn take(device: &Device) -> Option<(Instant, Self)> {
         let texts = Texts::read();
         let (at, wall_ms) = (Instant::now(), Clock::now().wall_us / 1_000);
@@ -130,7 +131,7 @@ impl Look {
         Some((at, Self { wall_ms, processes: proc::process_count(), ..look }))
     }
 
-    /// What the texts say of `device`.
+    /// Parses the texts for `device`.
     pub(crate) fn of(texts: &Texts, device: &Device) -> Option<Self> {
         let interface = parse_interface(&texts.devices, &device.name)?;
         let stat = parse_stat(&texts.stat);
@@ -163,8 +164,8 @@ impl Look {
     }
 }
 
-/// Interrupts that name the interface; where none does, those that name the device behind it, else its
-/// driver.
+/// Returns the interrupts that name the interface; if none does, those that name the device behind
+/// it, or else its driver.
 fn device_interrupts(table: &CountTable, cpu: u32, device: &Device) -> u64 {
     let names = [Some(&device.name), device.bus_name.as_ref(), device.driver.as_ref()];
     let mut names = names.into_iter().flatten();
@@ -172,17 +173,17 @@ fn device_interrupts(table: &CountTable, cpu: u32, device: &Device) -> u64 {
     known.map_or(0, |name| table.count(cpu, |row| row.mentions(name)))
 }
 
-/// What came between two looks.
+/// The difference of two readings.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
-    /// How long that really was, seconds.
+    /// The real time between the readings in seconds.
     pub(crate) interval_s: f64,
-    /// What the interface carried.
+    /// The traffic of the interface.
     pub(crate) carried: InterfaceCounters,
-    /// Its counters went back, so that the above is not known.
+    /// True if the interface's counters went back, so that its traffic is not known.
     pub(crate) went_back: bool,
     pub(crate) context_switches: u64,
-    /// The processors that were there at both looks.
+    /// The processors that were there at both readings.
     pub(crate) cpus: Vec<CpuLook>,
 }
 
@@ -203,12 +204,12 @@ impl Step {
         }
     }
 
-    /// An amount per second of the real interval.
+    /// Returns an amount per second of the real interval.
     pub(crate) fn per_s(&self, amount: u64) -> f64 {
         amount as f64 / self.interval_s
     }
 
-    /// The processors together.
+    /// Returns the shares of all processors together.
     pub(crate) fn all_cpus(&self) -> CpuShares {
         let sum = self.cpus.iter().fold(CpuTimes::default(), |sum, cpu| sum.plus(&cpu.times));
         CpuShares::of(&sum)
@@ -221,7 +222,8 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Texts in the form of Linux 6.18, of a machine with two processors, and those of a second later.
+    /// Returns readings of texts in the form of Linux 6.18, of a machine with two processors, and
+    /// of texts of a second later.
     pub(crate) fn recorded() -> [Look; 2] {
         let before = Texts {
             devices: devices(1_000, 10, 2, 3, 500, 5),
@@ -292,7 +294,7 @@ pub(crate) mod tests {
         };
         assert_eq!(net[0], expected);
         assert_eq!((net[1].interrupts, net[1].receive_softirqs, net[1].squeezes), (0, 1, 4));
-        // 100 ticks: waiting went back by one, which is nothing.
+        // Of the 100 ticks, waiting went back by one, which counts as 0.
         let shares = CpuShares::of(&step.cpus[0].times);
         assert_eq!(shares.columns(), [10.0, 0.0, 5.0, 0.0, 0.0, 20.0, 5.0, 0.0, 0.0, 60.0]);
         let all = step.all_cpus();

@@ -1,4 +1,5 @@
-//! `godwit ifpps`: an interface, packet by packet per interval, and the processors that serve it.
+//! The command `godwit ifpps`: the packets of an interface per interval, and the processors that
+//! serve it.
 
 mod csv;
 mod document;
@@ -76,17 +77,17 @@ pub struct Args {
     version: bool,
 }
 
-/// The version of netsniff-ng whose command lines are taken.
+/// The version of netsniff-ng whose command lines are accepted.
 const REFERENCE: &str = "0.6.8";
 
-/// How steps are shown.
+/// The form in which steps are shown.
 enum Form {
     Csv { cpus: Vec<u32> },
     Json,
     Text(Option<Screen>),
 }
 
-/// Shows what the flags ask for until it is enough.
+/// Shows the steps that the flags ask for until the last one.
 pub(crate) fn run(args: &Args) -> Result<(), CounterError> {
     if args.version {
         let version = env!("CARGO_PKG_VERSION");
@@ -96,7 +97,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CounterError> {
     let device = Device::named(name);
     let Some((mut at, mut before)) = Look::take(&device) else { return Err(unknown(name)) };
     let _promiscuity = args.promisc.then(|| promiscuity(name)).transpose()?;
-    // One line unless more is asked for, as in the reference.
+    // One line unless the flags ask for more, as in ifpps.
     let count = args.count.or_else(|| (args.csv && !args.is_endless).then_some(1));
     let mut pace = Pace::start(Duration::from_millis(args.interval))?;
     let form = begin(args, &device, &before)?;
@@ -104,7 +105,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CounterError> {
     let mut shown = 0;
     while count.is_none_or(|count| shown < count) && pace.wait()? {
         let Some((now_at, now)) = Look::take(&view.device) else {
-            // The terminal shows its own screen again before anything is said.
+            // The terminal shows its own screen again before the error is printed.
             drop(form);
             return Err(CounterError::Environment(format!("interface {name} has gone")));
         };
@@ -193,7 +194,7 @@ fn show(
     }
 }
 
-/// The middle one, or between the two in the middle; 0 of nothing.
+/// Returns the value in the middle, or the mean of the two in the middle; 0 without values.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;

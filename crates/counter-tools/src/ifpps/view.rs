@@ -8,54 +8,55 @@ use netio::ScreenSize;
 use super::look::{CpuLook, Device, Look, Step};
 use super::median;
 
-/// Octets of a MiB.
+/// The bytes of a MiB.
 const MIB: f64 = 1_048_576.0;
-/// Octets that a frame costs on an Ethernet besides those that are counted: preamble, check sequence
-/// and gap (IEEE 802.3).
+/// The bytes that a frame costs on an Ethernet besides those that are counted: preamble, check
+/// sequence and gap (IEEE 802.3).
 const FRAMING_BYTES: u64 = 8 + 4 + 12;
 
-/// What does not change from frame to frame.
+/// The parts of the view that do not change from frame to frame.
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) device: Device,
-    /// Of the kernel.
+    /// The release of the kernel.
     pub(crate) release: String,
-    /// Of the machine.
+    /// The name of the machine.
     pub(crate) host: String,
-    /// What was asked for.
+    /// The interval that the flags ask for, in milliseconds.
     pub(crate) interval_ms: u64,
-    /// How many processors are shown at most, the busiest ones.
+    /// The greatest number of processors that are shown, the busiest ones.
     pub(crate) cpus_shown: usize,
     pub(crate) is_median: bool,
     pub(crate) is_percentage: bool,
-    /// Whether warnings are left out.
+    /// True if warnings are not shown.
     pub(crate) is_unwarned: bool,
 }
 
-/// How much of a frame is shown.
+/// The parts of a frame that are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FrameForm {
-    /// All columns, which need [`WIDE`] of the terminal.
+    /// True to show all columns, which need [`WIDE`] of the terminal.
     is_wide: bool,
-    /// The interrupts since boot, too.
+    /// True to show the interrupts since boot, too.
     has_totals: bool,
-    /// Processors, the busiest ones.
+    /// The number of processors shown, the busiest ones.
     cpus: usize,
 }
 
 impl FrameForm {
-    /// Everything.
+    /// The form that shows all parts.
     pub(crate) const WHOLE: Self = Self { is_wide: true, has_totals: true, cpus: usize::MAX };
 }
 
-/// Columns of the widest line.
+/// The columns of the widest line.
 const WIDE: usize = 104;
-/// Rows of a frame without the lines of processors: with the sum, the blank lines and a row left
-/// for the cursor.
+/// The rows of a frame without the lines of processors: with the sum, the blank lines and a row
+/// left for the cursor.
 const ROWS: usize = 19;
 
 impl View {
-    /// The form of a frame that fits a terminal of `size`, on a machine with so many processors.
+    /// Returns the form of a frame that fits a terminal of `size`, on a machine with `cpus`
+    /// processors.
     pub(crate) fn form_for(size: Option<ScreenSize>, cpus: usize) -> FrameForm {
         let Some(ScreenSize { columns, rows }) = size else { return FrameForm::WHOLE };
         let room = rows.saturating_sub(ROWS);
@@ -64,7 +65,7 @@ impl View {
         FrameForm { is_wide: columns >= WIDE, has_totals, cpus: cpus.max(1) }
     }
 
-    /// The lines of one frame.
+    /// Returns the lines of one frame.
     pub(crate) fn frame(&self, now: &Look, step: &Step, has_link: bool, form: FrameForm) -> String {
         let mut text = String::new();
         self.title(&mut text, step, has_link, form);
@@ -134,7 +135,8 @@ impl View {
         text.push('\n');
     }
 
-    /// Hundredths of what the line could carry, with what frames cost besides their octets.
+    /// Returns the traffic in hundredths of what the line could carry, with the cost of frames
+    /// besides their bytes; `None` if the speed of the line is not known.
     fn line_share(&self, carried: &Traffic, step: &Step) -> Option<f64> {
         let bytes = carried.bytes + FRAMING_BYTES * carried.packets;
         let speed_bps = self.device.speed_mbps? as f64 * 1e6;
@@ -187,7 +189,8 @@ impl View {
     }
 }
 
-/// What was not used, which is what is left when all load is counted; stolen time is load.
+/// Returns the share that was not used, which is the rest when all load is counted; stolen time is
+/// load.
 fn unused(shares: &CpuShares) -> f64 {
     shares.idle + shares.iowait
 }
@@ -210,7 +213,8 @@ fn median_shares(all: &[CpuShares]) -> CpuShares {
 
 fn share_line(text: &mut String, label: &str, shares: &CpuShares, form: FrameForm) {
     let CpuShares { usr, nice, sys, iowait, irq, soft, steal, guest, gnice, idle } = shares;
-    // Guests are programs to this machine; nobody who looks at packets tells them from others.
+    // Guests are programs to this machine; users of a packet view do not distinguish them from
+    // others.
     let (usr, guest) = (usr + nice, guest + gnice);
     if !form.is_wide {
         let _ = writeln!(
@@ -340,7 +344,7 @@ mod tests {
         assert_eq!(words(lines[5])[3..5], ["30", "pkts"]);
         let load: Vec<&str> =
             lines.iter().copied().filter(|line| line.contains("% sirq")).collect();
-        // Half of the time of cpu1 was used, 40 % of that of cpu0, what was stolen included.
+        // Half of the time of cpu1 was used, and 40 % of that of cpu0, stolen time included.
         assert_eq!(words(load[0])[..5], ["cpu", "1", "+:", "40.0%", "usr"]);
         assert_eq!(load[1].trim_end(), load[1]);
         assert!(
@@ -356,7 +360,8 @@ mod tests {
     fn the_line_rate_counts_what_frames_cost_besides() {
         let [before, now] = recorded();
         let mut step = Step::between(&before, &now, 1.0);
-        // 85 octets of the slides' query at 1.103 million a second are 962 Mbit/s of the wire.
+        // The 85 bytes of the slides' query, 1.103 million times a second, are 962 Mbit/s on the
+        // wire.
         step.carried.received =
             Traffic { bytes: 85 * 1_103_000, packets: 1_103_000, ..Traffic::default() };
         let share = view().line_share(&step.carried.received, &step).unwrap();
@@ -385,7 +390,7 @@ mod tests {
             let form = View::form_for(size, cpus);
             let plain = View { is_percentage: false, is_median: false, ..view() };
             let frame = plain.frame(&now, &step, true, form);
-            // The title names the machine, whatever that is called.
+            // The title contains the name of the machine, which may have any length.
             for line in frame.lines().skip(1) {
                 assert!(line.chars().count() <= 80, "{line}");
             }

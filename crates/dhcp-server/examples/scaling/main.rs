@@ -8,9 +8,8 @@
 //! An exchange is DISCOVER and REQUEST, or SOLICIT and REQUEST, in batches of 32, with durability
 //! `none`: rows are written to the lease file and not flushed. The threads share one lease table,
 //! one pool and one lease file, as shards do. Rounds with one thread and with several alternate (A
-//! B B A), and medians are printed, by the clock and by the time that the threads had a processor:
-//! the second one is not disturbed by other work on the machine, and does not count waiting for a
-//! lock.
+//! B B A), and the example prints medians, by the clock and by processor time of the threads.
+//! Processor time is not disturbed by other work on the machine and excludes waiting for a lock.
 
 #![allow(unreachable_pub, reason = "modules of an example")]
 
@@ -30,37 +29,37 @@ use dhcp_store::memfile::{Memfile, OpenOptions, Rows};
 use dhcp_store::storage::DiskStorage;
 use netio::Clock;
 
-/// Messages of one batch.
+/// Messages per batch.
 const BATCH: u32 = 32;
-/// Exchanges of one thread in one round.
+/// Exchanges of one thread per round.
 const EXCHANGES: u32 = 16_000;
-/// Numbers of clients of one thread begin this far behind those of the one before.
+/// Distance between the first client numbers of two consecutive threads.
 const CLIENTS_OF_THREAD: u32 = 4_000_000;
 const ROUNDS: u32 = 12;
 
-/// A family's messages.
+/// Messages of the clients of one family.
 trait Clients:
     Protocol<Ingress: Send, Snapshot: Send + Sync, Destination: Send, Work: Send> + Rows
 {
     const NAME: &'static str;
 
-    /// The compiled configuration: one subnet with one pool.
+    /// Compiles the configuration: one subnet with one pool.
     fn compile(table: &LeaseTable<Self>) -> Self::Snapshot;
 
-    /// How all messages come in.
+    /// Returns the ingress of all messages.
     fn ingress() -> Self::Ingress;
 
-    /// Writes the first message of client number `client`; its length.
+    /// Writes the first message of client number `client` and returns its length in bytes.
     fn ask(buffer: &mut [u8], client: u32) -> usize;
 
-    /// Writes the message that takes what `offer` offers; its length.
+    /// Writes the request for the lease that `offer` offers and returns its length in bytes.
     fn take(buffer: &mut [u8], offer: &[u8]) -> usize;
 
-    /// Returns whether `reply` grants a lease.
+    /// Returns true if `reply` grants a lease.
     fn is_granted(reply: &[u8]) -> bool;
 }
 
-/// The replies of one batch, one behind the other.
+/// Replies of one batch, concatenated.
 #[derive(Default)]
 struct Replies {
     octets: Vec<u8>,
@@ -102,14 +101,14 @@ impl<P: Clients> Half<P> {
             self.messages.iter().map(|(octets, len)| (now.mono_ns, &octets[..*len], P::ingress()));
         self.shard.handle_all(now, arrived, &mut self.replies);
         self.shard.end_batch(now, &mut self.replies);
-        // Rows that another shard writes along with its own are waited for.
+        // A shard may still be writing rows of another shard along with its own: wait for them.
         while self.replies.ends.len() < self.messages.len() {
             thread::yield_now();
             self.shard.end_batch(now, &mut self.replies);
         }
     }
 
-    /// Exchanges of all of `clients`; nanoseconds of processor time.
+    /// Runs the exchanges of all of `clients` and returns nanoseconds of processor time.
     fn attend(&mut self, clients: Range<u32>) -> u64 {
         let begun_ns = Clock::thread_cpu_ns();
         let mut granted = 0;
@@ -135,13 +134,13 @@ impl<P: Clients> Half<P> {
     }
 }
 
-/// A server with as many shards as there are threads.
+/// Server with one shard per thread.
 struct Server<P: Clients> {
     halves: Vec<Half<P>>,
     _log: LogThread,
 }
 
-/// Nanoseconds for one exchange: of the clock, and of processors.
+/// Nanoseconds per exchange, by the clock and by processor time.
 #[derive(Clone, Copy)]
 struct Cost {
     wall_ns: f64,
@@ -171,7 +170,7 @@ impl<P: Clients> Server<P> {
         Self { halves: (0..threads as usize).map(half).collect(), _log: log }
     }
 
-    /// One round with the clients from number `first` on, each thread with its own.
+    /// Runs one round, each thread with its own clients from number `first` on.
     fn play(&mut self, first: u32) -> Cost {
         let exchanges = f64::from(EXCHANGES) * self.halves.len() as f64;
         let barrier = Barrier::new(self.halves.len() + 1);
@@ -207,7 +206,7 @@ fn median(costs: &[Cost], of: impl Fn(&Cost) -> f64) -> f64 {
 
 fn measure<P: Clients>(threads: u32, rounds: u32, folder: &Path) {
     let mut servers = [1, threads].map(|threads| Server::<P>::start(threads, folder));
-    // New clients in every round, then those of the first rounds once more.
+    // Each round has new clients; after that, known clients repeat the first two rounds.
     for (kind, is_new) in [("new clients", true), ("known clients", false)] {
         let mut costs = [Vec::new(), Vec::new()];
         for round in 0..rounds {

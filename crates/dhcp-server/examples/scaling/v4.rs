@@ -1,4 +1,4 @@
-//! DHCPv4: clients behind a relay agent.
+//! DHCPv4 clients behind a relay agent.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 

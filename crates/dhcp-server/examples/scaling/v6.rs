@@ -1,4 +1,4 @@
-//! DHCPv6: clients behind a relay agent that ask for an address.
+//! DHCPv6 clients behind a relay agent that request an address.
 
 use std::net::{Ipv6Addr, SocketAddrV6};
 

@@ -1,4 +1,5 @@
-//! Basic authentication (RFC 7617): who may command over HTTP. Compared in constant time.
+//! Basic authentication (RFC 7617) of clients that send commands over HTTP. Credentials are
+//! compared in constant time.
 
 use std::path::Path;
 
@@ -7,14 +8,14 @@ use dhcp_config::{BasicAuthentication, Secret};
 use dhcp_store::regular_file;
 use subtle::{Choice, ConstantTimeEq};
 
-/// Longest `user:password` that is looked at.
+/// Longest `user:password` that the server compares, in bytes.
 const CREDENTIALS_MAX_BYTES: usize = 1_024;
 
-/// Who may command, with secrets read from their files.
+/// Clients that may send commands, with secrets read from their files.
 #[derive(PartialEq, Eq)]
 pub(super) struct Gate {
     realm: String,
-    /// `user:password` of each.
+    /// `user:password` of each client.
     credentials: Vec<Vec<u8>>,
 }
 
@@ -23,13 +24,13 @@ impl Gate {
     ///
     /// # Errors
     ///
-    /// Which file cannot be read, and why; in words.
+    /// A text that names the file that cannot be read, and the reason.
     pub(super) fn open(config: &BasicAuthentication) -> Result<Self, String> {
         let folder = config.directory.as_deref();
         let credentials = config.clients.iter().map(|client| {
             let user = content(&client.user, folder)?;
             let password = content(&client.password, folder)?;
-            // A password file alone holds both.
+            // A password file without a user holds both, as `user:password`.
             let is_whole = user.is_empty() && matches!(client.password, Secret::File(_));
             let pair = if is_whole { password } else { format!("{user}:{password}") };
             match pair.len() {
@@ -43,20 +44,21 @@ impl Gate {
         })
     }
 
-    /// What to challenge with.
+    /// Returns the value of the `WWW-Authenticate` header.
     pub(super) fn challenge(&self) -> String {
         let escaped = self.realm.replace('\\', "\\\\").replace('"', "\\\"");
         format!("Basic realm=\"{escaped}\"")
     }
 
-    /// Whether the value of an `Authorization` header opens. As in Kea, a gate without clients is
-    /// open to all.
+    /// Returns true if the value of an `Authorization` header is that of a known client. As in Kea,
+    /// every request is admitted if no clients are configured.
     pub(super) fn admits(&self, authorization: Option<&[u8]>) -> bool {
         if self.credentials.is_empty() {
             return true;
         }
         let Some(shown) = authorization.and_then(shown) else { return false };
-        // Each is compared in full: time tells neither which one nor how much of it fits.
+        // Every pair is compared in full, so that the time shows neither which pair fits nor how
+        // much of it.
         let mut is_known = Choice::from(0);
         for expected in &self.credentials {
             is_known |= padded(expected)[..].ct_eq(&padded(&shown)[..])
@@ -66,7 +68,7 @@ impl Gate {
     }
 }
 
-/// `user:password` in a header's value.
+/// Decodes `user:password` from a header's value.
 fn shown(value: &[u8]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(value).ok()?.trim();
     let (scheme, rest) = text.split_once(' ')?;
@@ -129,7 +131,7 @@ mod tests {
         {
             assert!(!gate.admits(Some(&header(pair))), "{pair}");
         }
-        // RFC 7617's own example of the header's form, and others that are none.
+        // The first value is RFC 7617's own example of the header's form; the others are malformed.
         assert!(gate.admits(Some(b"bAsIc  YWRtaW46MTIzNA== ")));
         for value in [&b"Basic"[..], b"Basic YWRtaW46MTIzNA", b"Bearer YWRtaW46MTIzNA==", b"\xff"] {
             assert!(!gate.admits(Some(value)));

@@ -1,32 +1,34 @@
-//! Memory for commands on their way in: each has a limit, and so have all together.
+//! Memory limits for incoming commands and outgoing answers: one for each command and one for all
+//! together.
 
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Octets of one command.
+/// Largest command, in bytes.
 const COMMAND_MAX_BYTES: usize = 64 << 20;
-/// Octets of all commands that are under way.
+/// Largest total of all commands under way, in bytes.
 const TOTAL_MAX_BYTES: usize = 128 << 20;
 
-/// Octets of a command at a socket that asks nobody who they are.
+/// Largest command at a socket without authentication, in bytes.
 pub(super) const ANYONES_MAX_BYTES: usize = 1 << 20;
-/// Octets of all answers that clients have not taken yet, unless there is only one.
+/// Largest total of all answers that clients have not received yet, in bytes, unless there is only
+/// one.
 const ANSWERS_MAX_BYTES: usize = 128 << 20;
-/// Octets from which on memory is given back to the system at once.
+/// Size in bytes from which on freed memory goes back to the system at once.
 const LARGE_BYTES: usize = 4 << 20;
 
-/// What is left for all sockets.
+/// Memory that is left for all sockets.
 #[derive(Debug)]
 pub(super) struct Budget {
     left: Cell<usize>,
     command_max_bytes: usize,
-    /// Octets of answers that are being sent.
+    /// Bytes of answers that are being sent.
     answers: Arc<AtomicUsize>,
 }
 
-/// A command as far as it has come; gives its share back when it goes away.
+/// A command as far as it has arrived. Dropping it returns its share of the budget.
 #[derive(Debug)]
 pub(super) struct Command {
     octets: Vec<u8>,
@@ -34,7 +36,7 @@ pub(super) struct Command {
     max_bytes: usize,
 }
 
-/// There is no room for the rest of a command.
+/// Error: the budget has no room for the rest of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooLarge;
 
@@ -47,29 +49,29 @@ impl Budget {
         Rc::new(Self { left: Cell::new(total), command_max_bytes, answers: Arc::default() })
     }
 
-    /// Whether a command of `len` octets would be taken.
+    /// Returns true if a command of `len` bytes fits into the budget.
     pub(super) fn has_room_for(&self, len: u64) -> bool {
         len <= self.command_max_bytes.min(self.left.get()) as u64
     }
 }
 
 impl Command {
-    /// A command of which nothing has come yet.
+    /// Creates an empty command with the budget's limit.
     pub(super) fn new(budget: &Rc<Budget>) -> Self {
         Self::within(budget, budget.command_max_bytes)
     }
 
-    /// Makes a command of at most `max_bytes`.
+    /// Creates an empty command with a limit of `max_bytes`.
     pub(super) fn within(budget: &Rc<Budget>, max_bytes: usize) -> Self {
         let max_bytes = max_bytes.min(budget.command_max_bytes);
         Self { octets: Vec::new(), budget: Rc::clone(budget), max_bytes }
     }
 
-    /// Adds `octets`.
+    /// Appends `octets`.
     ///
     /// # Errors
     ///
-    /// When they are too many for one command or for all together.
+    /// [`TooLarge`] if one command or all commands together exceed their limit.
     pub(super) fn put(&mut self, octets: &[u8]) -> Result<(), TooLarge> {
         let left = self.budget.left.get();
         if octets.len() > left || self.octets.len() + octets.len() > self.max_bytes {
@@ -80,7 +82,7 @@ impl Command {
         Ok(())
     }
 
-    /// What has come.
+    /// Returns the bytes that have arrived.
     pub(super) fn octets(&self) -> &[u8] {
         &self.octets
     }
@@ -96,7 +98,7 @@ impl Drop for Command {
     }
 }
 
-/// An answer that a client is to take; gives its share back when it goes away.
+/// An answer to be sent to a client. Dropping it returns its share of the budget.
 #[derive(Debug)]
 pub(super) struct Answer {
     text: String,
@@ -105,8 +107,8 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// The answer `text`; in its place `refusal` of its length when other answers that nobody has
-    /// taken yet leave no room.
+    /// Creates the answer `text`. If other answers that clients have not received yet leave no
+    /// room, the answer is instead `refusal` of the length of `text`.
     pub(super) fn new(
         budget: &Budget,
         text: String,

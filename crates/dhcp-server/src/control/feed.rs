@@ -1,7 +1,8 @@
-//! Where a JSON value ends in a stream of octets, told without parsing it: a unix socket's client
-//! keeps its side open and waits for the answer.
+//! Detection of the end of a JSON value in a stream of bytes without parsing it. A client of a Unix
+//! socket keeps its side open and waits for the answer, so that the end of the stream does not end
+//! the command.
 
-/// Looks at each octet of a command once.
+/// Scanner that reads each byte of a command once.
 #[derive(Debug, Default)]
 pub(super) struct Feed {
     depth: u32,
@@ -10,19 +11,19 @@ pub(super) struct Feed {
     has_begun: bool,
 }
 
-/// How far a value has come.
+/// Progress of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fed {
-    /// More is needed.
+    /// More bytes are needed.
     Open,
-    /// Complete with this many octets of what was just given.
+    /// The value is complete with this many bytes of the last input.
     Complete(usize),
-    /// What begins here is neither a map nor a list.
+    /// The input begins neither a map nor a list.
     Wrong,
 }
 
 impl Feed {
-    /// Goes on with `octets`.
+    /// Scans the next bytes of the value.
     pub(super) fn take(&mut self, octets: &[u8]) -> Fed {
         for (at, &octet) in octets.iter().enumerate() {
             if self.is_in_string {

@@ -1,5 +1,5 @@
-//! HTTP and HTTPS control sockets: commands by POST, answered by a list of one map, and the
-//! counters at `/metrics`.
+//! HTTP and HTTPS control sockets: POST carries commands, whose answer is a list of one map; `GET
+//! /metrics` returns the counters.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -28,23 +28,24 @@ use super::seats::Seat;
 use super::tls;
 use super::unix::{failure, no_room};
 
-/// Where Prometheus reads.
+/// Path of the counters for Prometheus.
 const METRICS_PATH: &str = "/metrics";
-/// Octets that are read ahead of a connection: what the head of a request may have.
+/// Size of a connection's read buffer in bytes, and so of the largest head of a request.
 const HEAD_MAX_BYTES: usize = 16 << 10;
-/// Headers that a configuration adds to each response, at most: a map of headers has an end.
+/// Largest number of headers that a configuration adds to each response: a header map of `hyper`
+/// has a limit.
 const HEADERS_MAX: usize = 1_000;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 const EXPOSITION: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4");
 
-/// What a socket's configuration says beside its address.
+/// Settings of an HTTP socket other than its address.
 #[derive(Default)]
 pub(super) struct Front {
     gate: Option<Gate>,
     headers: Vec<(HeaderName, HeaderValue)>,
     tls: Option<TlsAcceptor>,
-    /// True if it asks nobody for credentials or a certificate.
+    /// True if the socket needs neither credentials nor a client certificate.
     is_open_to_all: bool,
 }
 
@@ -53,7 +54,7 @@ impl Front {
     ///
     /// # Errors
     ///
-    /// What does not serve, and why; in words.
+    /// A text that names the unusable setting or file, and the reason.
     pub(super) fn open(config: &HttpSocket) -> Result<Self, String> {
         if config.headers.len() > HEADERS_MAX {
             let count = config.headers.len();
@@ -74,17 +75,17 @@ impl Front {
     }
 }
 
-/// Returns whether a socket asks nobody for credentials or certificates.
+/// Returns true if a socket needs neither credentials nor client certificates.
 pub(super) fn is_open_to_all(config: &HttpSocket) -> bool {
     let has_certificates =
         config.tls.as_ref().is_some_and(|tls| tls.is_client_certificate_required);
     config.authentication.is_none() && !has_certificates
 }
 
-/// Returns whether `host`, as a request names this server, is an address or a name of this
-/// machine's own. A page of another site can have a name of its site lead to this machine, and
-/// would then be taken for a page of this server's by the browser that shows it. Names of sites
-/// have a dot; names without one are of the own network.
+/// Returns true if `host`, the name of this server in a request, is an address or a name of this
+/// machine. A page of another site can have a name of its site resolve to this machine (DNS
+/// rebinding); the browser would then treat the page as one of this server. Names of sites have a
+/// dot; names without one belong to the local network.
 fn is_own(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|octet| octet.is_ascii_digit()) => name,
@@ -99,16 +100,16 @@ fn is_own(host: &str) -> bool {
     address.parse::<IpAddr>().is_ok() || is_local || is_hostname()
 }
 
-/// What the connections of one socket share.
+/// State that the connections of one socket share.
 #[derive(Clone)]
 pub(super) struct Desk {
-    /// Replaced when the socket is configured anew.
+    /// Replaced when the socket's configuration changes.
     pub(super) front: Rc<RefCell<Rc<Front>>>,
     pub(super) budget: Rc<Budget>,
     pub(super) asking: Asking,
 }
 
-/// Serves one connection to its end.
+/// Serves one connection until it ends.
 pub(super) async fn serve(stream: TcpStream, seat: Seat, desk: Desk) {
     let tls = desk.front.borrow().tls.clone();
     let Some(tls) = tls else { return speak(stream, Vec::new(), &seat.pace, desk).await };
@@ -127,7 +128,8 @@ pub(super) async fn serve(stream: TcpStream, seat: Seat, desk: Desk) {
     }
 }
 
-/// Speaks HTTP over `stream`, of which `ahead` has been read already, to the end.
+/// Serves HTTP on `stream` until the connection ends; `ahead` has been read from the stream
+/// already.
 pub(super) async fn speak<S: AsyncRead + AsyncWrite + Unpin + 'static>(
     stream: S,
     ahead: Vec<u8>,
@@ -144,7 +146,8 @@ pub(super) async fn speak<S: AsyncRead + AsyncWrite + Unpin + 'static>(
         .max_buf_size(HEAD_MAX_BYTES)
         .serve_connection(line, service);
     tokio::select! {
-        // The client's errors are answered, and one that goes away is nobody's to be told about.
+        // Hyper answers the client's errors. If the client has gone, there is no one to report the
+        // error to.
         _ = &mut connection => return,
         () = pace.evicted() => return,
         () = pace.overdue() => {}
@@ -168,7 +171,7 @@ pub(super) async fn speak<S: AsyncRead + AsyncWrite + Unpin + 'static>(
     }
 }
 
-/// What a client is told whose request did not end in time.
+/// Returns the response for a client whose request did not end in time.
 fn too_slow() -> String {
     let body = status_map(StatusCode::REQUEST_TIMEOUT, None);
     format!(
@@ -187,7 +190,7 @@ fn status_map(status: StatusCode, why: Option<&str>) -> String {
     json!({ "result": status.as_u16(), "text": text }).to_string()
 }
 
-/// A request that is refused, and why where that helps the client.
+/// Status of a refused request, with the reason if it helps the client.
 struct Refusal {
     status: StatusCode,
     why: Option<&'static str>,
@@ -205,8 +208,8 @@ impl From<StatusCode> for Refusal {
     }
 }
 
-/// The page that `GET /` answers: where the counters are, and how a command is given. `host` is the
-/// name by which the client reached this server.
+/// Returns the page for `GET /`, which shows the path of the counters and an example of a command.
+/// `host` is the name by which the client reached this server.
 fn page(host: Option<&HeaderValue>, is_tls: bool) -> String {
     let is_plain = |host: &&str| {
         host.bytes().all(|octet| octet.is_ascii_alphanumeric() || b".:[]-_".contains(&octet))
@@ -223,13 +226,13 @@ fn page(host: Option<&HeaderValue>, is_tls: bool) -> String {
     )
 }
 
-/// What a request leads to.
+/// Content of a response.
 enum Outcome {
     /// The answer to a command.
     Answer(String),
     /// The counters.
     Metrics(String),
-    /// The page that tells what there is.
+    /// The page for `GET /`.
     Page(String),
     /// A refusal.
     Refusal(Refusal),
@@ -246,7 +249,7 @@ async fn serve_request(
     desk: Desk,
     pace: Rc<Pace>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
-    // What the request began with holds to its end.
+    // A request keeps the settings with which it began until it ends.
     let front = Rc::clone(&desk.front.borrow());
     let outcome = outcome(request, &front, &desk, &pace).await;
     pace.enter(Phase::Answering);
@@ -276,8 +279,8 @@ async fn serve_request(
     Ok(response)
 }
 
-/// Returns why a request is refused of which this server and a proxy in front of it may think
-/// differently: where it goes (RFC 9112 §3.2), or where it ends (§6.1).
+/// Returns the refusal of a request that this server and a proxy in front of it could interpret
+/// differently: its destination (RFC 9112 §3.2) or its end (§6.1).
 fn ambiguity(request: &Request<Incoming>) -> Option<Refusal> {
     let headers = request.headers();
     let codings: Vec<_> = headers.get_all(header::TRANSFER_ENCODING).iter().collect();
@@ -286,7 +289,7 @@ fn ambiguity(request: &Request<Incoming>) -> Option<Refusal> {
     if headers.get_all(header::HOST).iter().count() > 1 {
         return Some(Refusal::bad_request("it has more than one header `Host`"));
     }
-    // That there was a `Content-Length` too is not known here: hyper takes it away.
+    // A `Content-Length` next to it cannot be detected here: hyper removes it.
     let is_sound = codings.len() <= 1 && codings.iter().all(is_plainly_chunked);
     (!is_sound).then(|| Refusal::bad_request("`Transfer-Encoding` is not `chunked`"))
 }
@@ -309,7 +312,7 @@ async fn outcome(request: Request<Incoming>, front: &Front, desk: &Desk, pace: &
         (&Method::GET, METRICS_PATH) => Question::Metrics,
         (&Method::GET, "/") => return Outcome::Page(page(host, front.tls.is_some())),
         (&Method::GET, _) => return StatusCode::NOT_FOUND.into(),
-        // As in Kea, commands are taken under any path.
+        // As in Kea, commands are accepted under any path.
         (&Method::POST, _) => match command(request, front, desk).await {
             Ok(command) => Question::Command(command),
             Err(refusal) => return Outcome::Refusal(refusal),
@@ -356,7 +359,7 @@ async fn command(
     parse(command.octets()).map_err(|_| Refusal::bad_request("the body is not JSON"))
 }
 
-/// Whether a `Content-Type` is `application/json`, whatever parameters it has.
+/// Returns true if a `Content-Type` is `application/json`, with any parameters.
 fn is_json(value: Option<&HeaderValue>) -> bool {
     let text = value.and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = text.split_once(';').map_or(text, |(kind, _)| kind);

@@ -1,4 +1,4 @@
-//! A stream as `hyper` wants it, with its pace kept.
+//! Adapter from a stream to the traits of `hyper` that records the stream's progress.
 
 use std::io;
 use std::pin::Pin;
@@ -10,14 +10,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::pace::Pace;
 
-/// Octets per read.
+/// Bytes per read.
 const READ_BYTES: usize = 8 << 10;
 
-/// A stream whose progress is noted.
+/// Stream that reports its progress to a [`Pace`].
 #[derive(Debug)]
 pub(super) struct Line<S> {
     pub(super) stream: S,
-    /// What has been read of the stream already.
+    /// Bytes already read from the stream.
     pub(super) ahead: Vec<u8>,
     pub(super) pace: Rc<Pace>,
 }

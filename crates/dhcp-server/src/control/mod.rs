@@ -1,8 +1,8 @@
 //! The control thread: sockets at which operators and their tools command the server, with an
-//! asynchronous runtime of its own. Commands are carried out by the supervisor; this thread only
-//! speaks with clients, so that neither a slow client nor a long command holds up the other, and
-//! neither touches the packet path. It gives way to threads that serve packets where processors are
-//! scarce: an answer of twenty million octets is work for the kernel, too.
+//! asynchronous runtime of its own. The supervisor carries out commands; the control thread only
+//! communicates with clients. Therefore neither a slow client nor a long command delays the other,
+//! and neither touches the packet path. Where processors are scarce the thread yields to threads
+//! that serve packets: an answer of twenty million bytes is work for the kernel, too.
 //!
 //! Every connection is bounded: in number per socket, in time by [`pace`], in memory by [`budget`].
 
@@ -40,18 +40,18 @@ use crate::panics::INTERNAL_ERROR;
 use question::Asking;
 use sockets::Sockets;
 
-/// How long answers may still be sent when the server ends.
+/// Time in which answers may still be sent when the server ends.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// What the supervisor tells the control thread.
+/// Order of the supervisor to the control thread.
 enum Order {
-    /// These sockets, and where to say what came of it.
+    /// Sockets to open, and the channel for the outcome.
     Configure(Vec<ControlSocket>, mpsc::Sender<Result<(), Vec<String>>>),
-    /// End.
+    /// Request to end.
     Stop,
 }
 
-/// The running control thread.
+/// Handle of the running control thread.
 #[derive(Debug)]
 pub(crate) struct ControlThread {
     orders: UnboundedSender<Order>,
@@ -63,7 +63,7 @@ impl ControlThread {
     ///
     /// # Errors
     ///
-    /// When the system refuses a thread, an event or a runtime.
+    /// [`ServerError::System`] if the system refuses a thread, an event or a runtime.
     pub(crate) fn start() -> Result<(Self, Inbox), ServerError> {
         let system = |cause| ServerError::System { tried: "start the control thread", cause };
         let waker = Arc::new(Waker::new().map_err(system)?);
@@ -81,11 +81,11 @@ impl ControlThread {
         Ok((Self { orders, thread }, inbox))
     }
 
-    /// Opens and closes sockets until `sockets` are those that are open.
+    /// Opens and closes sockets until exactly `sockets` are open.
     ///
     /// # Errors
     ///
-    /// All that does not serve, in words; then everything stays as it was.
+    /// Texts of all problems; the open sockets then stay as they were.
     pub(crate) fn configure(&self, sockets: Vec<ControlSocket>) -> Result<(), Vec<String>> {
         let (sender, outcome) = mpsc::channel();
         self.orders.send(Order::Configure(sockets, sender)).ok();

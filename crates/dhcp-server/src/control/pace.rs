@@ -1,5 +1,5 @@
-//! How far a connection is, and until when it may stay there. A connection is timed by what it does
-//! itself: slow senders and slow readers come to an end, a command that takes long does not.
+//! Progress of a connection and its time limits. Only the client's own actions are timed: slow
+//! senders and slow readers are disconnected, a command that takes long is not.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -8,28 +8,29 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// Time for a command to arrive (Kea's), and what each mebibyte of it adds.
+/// Time for a command to arrive (Kea's), and its extension per mebibyte.
 const RECEIVE: Duration = Duration::from_secs(10);
 const RECEIVE_PER_MEBIBYTE: Duration = Duration::from_secs(1);
 /// Time between a reply and the next command of the same connection (Kea's).
 const IDLE: Duration = Duration::from_secs(30);
-/// Time in which a client must take some of a reply.
+/// Time in which a client must receive at least a part of a reply.
 const TAKE: Duration = Duration::from_secs(10);
 
-/// What a connection is doing.
+/// Phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Waiting for a command or for the rest of one.
+    /// The connection waits for a command or for the rest of one.
     Receiving,
-    /// Its command is being carried out: neither timed nor given up.
+    /// The server carries out the connection's command. This phase has no time limit, and the
+    /// connection cannot be evicted.
     Working,
-    /// Sending a reply.
+    /// The server sends a reply.
     Answering,
-    /// Between a reply and the next command.
+    /// The connection is between a reply and the next command.
     Idle,
 }
 
-/// The course of one connection, shared by its parts and by what watches over all connections.
+/// Phase and progress of one connection, shared by its parts and by the list of all connections.
 #[derive(Debug)]
 pub(super) struct Pace {
     phase: Cell<Phase>,
@@ -40,7 +41,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Of a connection that has just been accepted.
+    /// Creates the state of a connection that has just been accepted.
     pub(super) fn new() -> Rc<Self> {
         Rc::new(Self {
             phase: Cell::new(Phase::Receiving),
@@ -55,17 +56,17 @@ impl Pace {
         self.phase.get()
     }
 
-    /// When the present phase began, or what it is about last moved.
+    /// Returns the time when the present phase began or last made progress.
     pub(super) fn since(&self) -> Instant {
         self.since.get()
     }
 
-    /// Octets of the present command so far.
+    /// Returns the number of bytes of the present command so far.
     pub(super) fn octets(&self) -> u64 {
         self.octets.get()
     }
 
-    /// Goes over to `phase`.
+    /// Enters `phase`.
     pub(super) fn enter(&self, phase: Phase) {
         self.phase.set(phase);
         self.since.set(Instant::now());
@@ -73,7 +74,7 @@ impl Pace {
         self.changed.notify_one();
     }
 
-    /// Notes octets that came in: the first ones after a reply begin another command.
+    /// Records `count` received bytes. The first bytes after a reply begin another command.
     pub(super) fn received(&self, count: usize) {
         if count > 0 && self.phase.get() == Phase::Idle {
             self.enter(Phase::Receiving);
@@ -81,14 +82,14 @@ impl Pace {
         self.octets.set(self.octets.get() + count as u64);
     }
 
-    /// Notes octets that the client took.
+    /// Records `count` bytes that the client received.
     pub(super) fn sent(&self, count: usize) {
         if count > 0 && self.phase.get() == Phase::Answering {
             self.since.set(Instant::now());
         }
     }
 
-    /// Notes that all that was to be sent is sent.
+    /// Records that the whole reply is sent.
     pub(super) fn flushed(&self) {
         if self.phase.get() == Phase::Answering {
             self.enter(Phase::Idle);
@@ -108,7 +109,7 @@ impl Pace {
         Some(self.since.get() + time)
     }
 
-    /// Ends when the connection has used up its time in some phase.
+    /// Waits until the connection has used up the time of a phase.
     pub(super) async fn overdue(&self) {
         loop {
             match self.due() {
@@ -124,12 +125,12 @@ impl Pace {
         }
     }
 
-    /// Makes room for another connection: this one is to close.
+    /// Asks this connection to close, to make room for another one.
     pub(super) fn evict(&self) {
         self.evicted.notify_one();
     }
 
-    /// Ends when [`Pace::evict`] has been called.
+    /// Waits until [`Pace::evict`] has been called.
     pub(super) async fn evicted(&self) {
         self.evicted.notified().await;
     }

@@ -1,4 +1,4 @@
-//! Parsing a command within a budget of memory: `{"":0}` has seven octets as text, and takes some
+//! Parser of commands within a memory budget: `{"":0}` has seven bytes as text and takes about
 //! seven hundred as a value.
 
 use std::cell::Cell;
@@ -7,20 +7,20 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// Octets that the values of any command may take, however short its text.
+/// Memory in bytes that the values of any command may take, however short its text.
 const LEAST_BYTES: usize = 64 << 20;
-/// Octets that the values of a command may take for each octet of its text.
+/// Memory in bytes that the values of a command may take for each byte of its text.
 const PER_OCTET: usize = 4;
 
-/// Octets that a value takes in a list, whose room grows by doubling.
+/// Memory in bytes of a value in a list, whose capacity grows by doubling.
 const VALUE_BYTES: usize = 2 * size_of::<Value>();
-/// Octets that the allocator adds to a string.
+/// Memory in bytes that the allocator adds to a string.
 const STRING_BYTES: usize = 24;
-/// Octets of a map's first node, and of what each further entry adds to it.
+/// Memory in bytes of a map's first node, and of each further entry.
 const MAP_BYTES: usize = 640;
 const ENTRY_BYTES: usize = 112;
 
-/// Words of the error for a command that takes too much.
+/// Text of the error for a command that takes too much memory.
 const TOO_LARGE: &str = "the command takes too much memory: put a large configuration into the \
                          configuration file and use config-reload";
 
@@ -28,7 +28,7 @@ const TOO_LARGE: &str = "the command takes too much memory: put a large configur
 ///
 /// # Errors
 ///
-/// It is no sound JSON, or its values would take more memory than a command may.
+/// The text is not valid JSON, or its values would take more memory than a command may.
 pub(super) fn parse(text: &[u8]) -> Result<Value, serde_json::Error> {
     parse_within(text, LEAST_BYTES.max(PER_OCTET * text.len()))
 }
@@ -41,7 +41,7 @@ fn parse_within(text: &[u8], budget_bytes: usize) -> Result<Value, serde_json::E
     Ok(value)
 }
 
-/// A value to come, and the octets that are left for it and all others.
+/// Seed of the next value, with the bytes that are left for it and all later ones.
 #[derive(Clone, Copy)]
 struct Node<'b> {
     left: &'b Cell<usize>,

@@ -1,5 +1,5 @@
-//! What passes between the control thread, which talks to clients, and the supervisor, which
-//! carries out what they ask: one question at a time, each with the line that its answer takes.
+//! Channel between the control thread, which communicates with clients, and the supervisor, which
+//! carries out their requests: one request at a time, each with the channel for its answer.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -8,19 +8,19 @@ use netio::Waker;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-/// Questions that wait at most; a connection has one under way.
+/// Largest number of waiting requests. A connection has one under way.
 const WAITING_MAX: usize = 1_024;
 
-/// What a client wants.
+/// Request of a client.
 #[derive(Debug)]
 pub(crate) enum Question {
     /// A command; the answer is a map as JSON.
     Command(Value),
-    /// The counters, as Prometheus reads them.
+    /// The counters in the format of Prometheus.
     Metrics,
 }
 
-/// A question with the line for its answer.
+/// A request with the channel for its answer.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) question: Question,
@@ -28,34 +28,35 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Answers. A client that has gone away meanwhile is nobody's fault.
+    /// Sends the answer. A client that has gone meanwhile is not an error.
     pub(crate) fn answer(self, text: String) {
         self.answer.send(text).ok();
     }
 }
 
-/// The asking end.
+/// Sending end of the channel, for the control thread.
 #[derive(Clone, Debug)]
 pub(super) struct Asking {
     questions: SyncSender<Asked>,
     waker: Arc<Waker>,
 }
 
-/// The answering end.
+/// Receiving end of the channel, for the supervisor.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     questions: Receiver<Asked>,
     waker: Arc<Waker>,
 }
 
-/// Both ends; `waker` is woken for each question.
+/// Creates both ends of the channel. Every request wakes `waker`.
 pub(super) fn channel(waker: Arc<Waker>) -> (Asking, Inbox) {
     let (sender, questions) = sync_channel(WAITING_MAX);
     (Asking { questions: sender, waker: Arc::clone(&waker) }, Inbox { questions, waker })
 }
 
 impl Asking {
-    /// The answer to `question`; `None` when too much waits already, or nobody answers any more.
+    /// Sends `question` and returns its answer; `None` if too many requests wait already or the
+    /// receiving end is gone.
     pub(super) async fn ask(&self, question: Question) -> Option<String> {
         let (answer, answered) = oneshot::channel();
         self.questions.try_send(Asked { question, answer }).ok()?;
@@ -65,12 +66,12 @@ impl Asking {
 }
 
 impl Inbox {
-    /// What to poll: readable when there is a question.
+    /// Returns the object to poll, which is readable when a request waits.
     pub(crate) fn waker(&self) -> &Waker {
         &self.waker
     }
 
-    /// The next question, if there is one.
+    /// Returns the next request, if there is one.
     pub(crate) fn next(&self) -> Option<Asked> {
         self.questions.try_recv().ok()
     }

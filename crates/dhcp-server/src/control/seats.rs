@@ -1,4 +1,5 @@
-//! The connections of one socket: how many there may be, and who goes when another one comes.
+//! Connections of one socket: their limit, and the choice of the connection that a new one
+//! replaces.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,7 +13,7 @@ pub(super) struct Seats {
     taken: RefCell<Vec<Rc<Pace>>>,
 }
 
-/// The place of one connection, free again when the value goes away.
+/// Registration of one connection. Dropping it makes room for another connection.
 #[derive(Debug)]
 pub(super) struct Seat {
     pub(super) pace: Rc<Pace>,
@@ -20,14 +21,14 @@ pub(super) struct Seat {
 }
 
 impl Seats {
-    /// At most `limit` connections.
+    /// Creates an empty set of at most `limit` connections.
     pub(super) fn new(limit: usize) -> Rc<Self> {
         Rc::new(Self { limit, taken: RefCell::new(Vec::with_capacity(limit)) })
     }
 
-    /// A place for another connection; when all are taken, that of the connection that has been
-    /// silent longest is made free, or else that of the one that has been sending its command
-    /// longest. `None` when all have commands under way.
+    /// Registers another connection. If the limit is reached, the connection that has been silent
+    /// longest is evicted, or else the one that has been sending its command longest. Returns
+    /// `None` if all connections have commands under way.
     pub(super) fn take(self: &Rc<Self>) -> Option<Seat> {
         let mut taken = self.taken.borrow_mut();
         if taken.len() >= self.limit {
@@ -44,19 +45,19 @@ impl Seats {
         Some(Seat { pace, seats: Rc::clone(self) })
     }
 
-    /// Lets all go that wait for a command.
+    /// Evicts all connections that wait for a command.
     pub(super) fn clear(&self) {
         let is_waiting = |pace: &&Rc<Pace>| matches!(pace.phase(), Phase::Receiving | Phase::Idle);
         self.taken.borrow().iter().filter(is_waiting).for_each(|pace| pace.evict());
     }
 
-    /// Whether some have a command under way or an answer to be sent.
+    /// Returns true if a connection has a command under way or an answer to be sent.
     pub(super) fn is_busy(&self) -> bool {
         let is_busy = |pace: &Rc<Pace>| matches!(pace.phase(), Phase::Working | Phase::Answering);
         self.taken.borrow().iter().any(is_busy)
     }
 
-    /// Connections that are open.
+    /// Returns the number of open connections.
     #[cfg(test)]
     pub(super) fn count(&self) -> usize {
         self.taken.borrow().len()

@@ -1,4 +1,4 @@
-//! The control sockets that are open, and how they follow the configuration.
+//! Open control sockets, and their adaptation to changes of the configuration.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -22,10 +22,10 @@ use crate::policy;
 const SEATS: usize = 128;
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 128;
-/// Wait after an accept that failed for want of something.
+/// Wait after an accept that failed for lack of a resource.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// Where a socket is.
+/// Address of a control socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
     Unix(PathBuf),
@@ -41,7 +41,7 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// A socket that takes connections.
+/// A socket that accepts connections.
 struct Open {
     place: Place,
     front: Rc<RefCell<Rc<Front>>>,
@@ -64,23 +64,23 @@ pub(super) struct Sockets {
     asking: Asking,
 }
 
-/// What is to be open and is not yet, or differs.
+/// A configured socket that is not open yet, or is open with other settings.
 enum Wanted {
     Unix(PathBuf),
     Http(SocketAddr, Rc<Front>),
 }
 
 impl Sockets {
-    /// None yet.
+    /// Creates the set without an open socket.
     pub(super) fn new(asking: Asking) -> Self {
         Self { open: Vec::new(), budget: Budget::new(), asking }
     }
 
-    /// Follows `config`: sockets that stay go on without a break.
+    /// Opens and closes sockets as `config` requires. A socket that stays has no interruption.
     ///
     /// # Errors
     ///
-    /// All that does not serve, in words; then everything stays as it was.
+    /// Texts of all problems; the open sockets then stay as they were.
     pub(super) fn configure(&mut self, config: &[ControlSocket]) -> Result<(), Vec<String>> {
         #[cfg(test)]
         if !self.open.is_empty() {
@@ -122,12 +122,12 @@ impl Sockets {
         Ok(())
     }
 
-    /// Connections with a command under way or an answer to be sent.
+    /// Returns true if a connection has a command under way or an answer to be sent.
     pub(super) fn is_busy(&self) -> bool {
         self.open.iter().any(|open| open.seats.is_busy())
     }
 
-    /// Takes no more connections and lets go of those that wait; the others go on.
+    /// Accepts no more connections and closes those that wait for a command; the others go on.
     pub(super) fn refuse(&self) {
         for open in &self.open {
             open.accepting.abort();
@@ -137,7 +137,7 @@ impl Sockets {
 
     fn prepare(&self, wanted: Wanted) -> Result<Prepared, String> {
         let (place, front) = match wanted {
-            // Who may open the file may command.
+            // File permissions alone decide which processes may send commands.
             Wanted::Unix(path) => (Place::Unix(path), Rc::default()),
             Wanted::Http(address, front) => (Place::Tcp(address), front),
         };
@@ -216,7 +216,7 @@ async fn accept_unix(listener: UnixListener, seats: Rc<Seats>, desk: http::Desk)
             }
             Err(_) => tokio::time::sleep(BREATH).await,
         }
-        // Those that made room go before the next one comes.
+        // Evicted connections end before the next one is accepted.
         tokio::task::yield_now().await;
     }
 }
@@ -225,7 +225,7 @@ async fn accept_http(listener: TcpListener, seats: Rc<Seats>, desk: http::Desk) 
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                // An answer is one write: waiting for more only delays it.
+                // An answer is one write: waiting for more data (Nagle's algorithm) only delays it.
                 stream.set_nodelay(true).ok();
                 if let Some(seat) = seats.take() {
                     spawn_local(contained_task(http::serve(stream, seat, desk.clone())));

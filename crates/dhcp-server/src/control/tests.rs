@@ -17,7 +17,7 @@ use netio::PollFd;
 
 use super::*;
 
-/// A control thread and somebody who answers: `{"result":0,"arguments":COMMAND}`.
+/// Control thread with an executor that answers `{"result":0,"arguments":COMMAND}`.
 struct Scene {
     control: Option<ControlThread>,
     is_over: Arc<AtomicBool>,
@@ -46,7 +46,7 @@ impl Scene {
     }
 }
 
-/// Answers all questions until `is_over`; how many there were.
+/// Answers all requests until `is_over` and returns their number.
 fn answer_until(is_over: &AtomicBool, inbox: &Inbox) -> u64 {
     let mut count = 0;
     while !is_over.load(Ordering::Acquire) {
@@ -75,8 +75,8 @@ impl Drop for Scene {
     }
 }
 
-/// A port that nobody has. It is none of those that the kernel gives to whoever asks for any, so that no
-/// other program has taken it until it is used; each process begins with another one.
+/// Returns a free port. The port is outside the range from which the kernel chooses ports, so that
+/// no other program takes it before the test uses it. Each process begins with another port.
 fn free_port() -> u16 {
     static ASKED: AtomicU32 = AtomicU32::new(0);
     let port = |_| {
@@ -96,7 +96,7 @@ fn http(port: u16) -> HttpSocket {
     }
 }
 
-/// What a client that writes `octets` and waits for the end is told.
+/// Writes `octets` to the stream and returns everything that the server sends until it closes.
 fn told(mut stream: impl Read + Write, octets: &[u8]) -> String {
     stream.write_all(octets).unwrap();
     let mut answer = String::new();
@@ -134,7 +134,7 @@ fn a_unix_socket_answers_one_command_and_closes() {
         answer.starts_with(r#"{"result":1,"text":"the command is no sound JSON: "#),
         "{answer}"
     );
-    // In pieces, each of which may come alone.
+    // The command comes byte by byte; each byte may arrive alone.
     let mut stream = UnixStream::connect(&first).unwrap();
     for octet in br#"{"command":"b"}"# {
         stream.write_all(&[*octet]).unwrap();
@@ -151,18 +151,18 @@ fn a_stale_socket_is_replaced_and_nothing_else_is() {
     let scene = Scene::new("stale");
     let (path, socket) = scene.unix("socket");
     drop(UnixListener::bind(&path).unwrap());
-    // A program that another test is about to start holds a copy of it until it starts.
+    // A process that another test is about to start holds a copy of the socket until it starts.
     while UnixStream::connect(&path).is_ok() {
         thread::yield_now();
     }
     assert!(path.exists(), "a crash leaves the file");
     scene.configure(vec![socket.clone()]).unwrap();
     assert!(told(UnixStream::connect(&path).unwrap(), b"{}").contains("result"));
-    // Another server of ours, in the same process for the test.
+    // The other server runs in the same process, which only a test does.
     let (other, _inbox) = ControlThread::start().unwrap();
     let problems = other.configure(vec![socket]).unwrap_err();
     assert!(problems[0].contains("in use by another server"), "{problems:?}");
-    // One that takes no lock, and a file that is no socket.
+    // First a server that takes no lock, then a file that is not a socket.
     let (alive, socket) = scene.unix("alive");
     let _listener = UnixListener::bind(&alive).unwrap();
     let problems = other.configure(vec![socket]).unwrap_err();
@@ -184,7 +184,7 @@ fn neither_a_pipe_nor_a_server_that_accepts_nothing_holds_up_a_change() {
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let problems = scene.configure(vec![socket]).unwrap_err();
     assert!(problems[0].contains("cannot lock"), "{problems:?}");
-    // Its queue is full, so that a connection would wait for it to accept one.
+    // The server's queue is full, so that a connection would wait for it to accept one.
     let (hung, socket) = scene.unix("hung");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
     let _within = runtime.enter();
@@ -415,7 +415,7 @@ fn a_wrong_password_costs_nothing_and_opens_nothing() {
     assert!(answer.starts_with("HTTP/1.1 401 "), "the counters are behind the gate too: {answer}");
     let head = format!("{AS_JSON}Authorization: Basic YWRtaW46MTIzNA==\r\n");
     assert!(post(port, &head, "{}").starts_with("HTTP/1.1 200 OK\r\n"));
-    // Another password, without the socket being closed.
+    // The password changes without the socket being closed.
     let mut socket = http(port);
     socket.authentication = Some(BasicAuthentication {
         realm: "kea".into(),
@@ -439,16 +439,18 @@ fn ten_thousand_half_open_connections_leave_room_for_a_command() {
     let mut closed_by_server = 0;
     for count in 0..10_000 {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        // Some say nothing, others begin.
+        // Half of the connections send nothing, the other half begin a request.
         if count % 2 == 0 {
             stream.write_all(b"POST / HTTP/1.1\r\nContent-Le").unwrap();
         }
         open.push_back(stream);
-        // Our own descriptors are limited too: by now, the server must have let go of this one.
+        // The test's own descriptors are limited too: by now, the server must have closed this
+        // connection.
         if open.len() > 300 {
             let mut oldest = open.pop_front().unwrap();
             oldest.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
-            // On a slow machine its time may have run out, and the server says so first.
+            // On a slow machine the connection may time out, and the server then first sends a
+            // response.
             let is_over = match oldest.read_to_end(&mut Vec::new()) {
                 Ok(_) => true,
                 Err(cause) => cause.kind() == ErrorKind::ConnectionReset,
@@ -479,7 +481,7 @@ fn http_is_understood_at_a_unix_socket() {
     assert!(answer.ends_with("godwit_up 1\n"), "{answer}");
 }
 
-/// Runs `test` beside sockets on a clock that jumps to the next deadline whenever all wait.
+/// Runs `test` with open sockets on a clock that jumps to the next deadline when all tasks wait.
 fn on_paused_time<F: Future<Output = ()>>(label: &str, test: impl FnOnce(PathBuf, u16) -> F) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -499,8 +501,8 @@ fn on_paused_time<F: Future<Output = ()>>(label: &str, test: impl FnOnce(PathBuf
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Runs `client` against `sockets` while the server's clock stands still: however slow the machine
-/// is, no connection is out of time.
+/// Runs `client` against `sockets` while the server's clock stands still: no connection times out,
+/// even on a slow machine.
 fn while_time_stands_still(sockets: &[ControlSocket], client: impl FnOnce() + Send + 'static) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -514,7 +516,7 @@ fn while_time_stands_still(sockets: &[ControlSocket], client: impl FnOnce() + Se
     let outcome = LocalSet::new().block_on(&runtime, async {
         let mut open = Sockets::new(asking);
         open.configure(sockets).unwrap();
-        // While a blocking task runs, a paused clock does not go on by itself.
+        // While a blocking task runs, a paused clock does not advance by itself.
         tokio::task::spawn_blocking(client).await
     });
     is_over.store(true, Ordering::Release);
@@ -536,7 +538,7 @@ fn a_slow_client_is_told_so_and_let_go() {
         assert_eq!(answer, format!("{{\"result\":1,\"text\":\"{expected}\"}}"));
         assert_eq!(start.elapsed(), Duration::from_secs(10));
 
-        // An octet every second, for ever.
+        // The client sends one byte per second, for ever.
         let start = tokio::time::Instant::now();
         let stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
         let (mut read, mut write) = stream.into_split();
@@ -558,7 +560,7 @@ fn a_slow_client_is_told_so_and_let_go() {
         assert!(answer.ends_with("{\"result\":408,\"text\":\"Request Timeout\"}"), "{answer}");
         assert!(start.elapsed() < Duration::from_secs(12));
 
-        // A body that does not come.
+        // The body of the request never arrives completely.
         let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
         let head = format!("POST / HTTP/1.1\r\nHost: x\r\n{AS_JSON}Content-Length: 9\r\n\r\n{{");
         stream.write_all(head.as_bytes()).await.unwrap();
@@ -605,9 +607,9 @@ fn oversized_commands(path: &Path, port: u16, open_port: u16) {
     // `a:b` in base 64.
     let known = format!("Authorization: Basic YTpi\r\n{AS_JSON}");
     for _ in 0..3 {
-        // One that asks nobody for a password takes less: what the kernel holds, and one mebibyte.
+        // A socket without authentication accepts less: the kernel's buffers and one mebibyte.
         for (port, head, taken) in [(port, &known[..], 64..200), (open_port, AS_JSON, 1..64)] {
-            // No length is told, so that it only shows on the way.
+            // The request has no length, so that its size shows only while it arrives.
             let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
             let head =
                 format!("POST / HTTP/1.1\r\nHost: x\r\n{head}Transfer-Encoding: chunked\r\n\r\n");
@@ -625,7 +627,7 @@ fn oversized_commands(path: &Path, port: u16, open_port: u16) {
         assert!((64..200).contains(&sent), "{sent} MiB were taken");
     }
     assert!(post(port, &known, "{}").starts_with("HTTP/1.1 200 OK\r\n"));
-    // Under the limit it is taken whole.
+    // A body below the limit is accepted completely.
     let big = format!("{{\"x\":\"{}\"}}", "y".repeat(20 << 20));
     assert!(post(port, &known, &big).starts_with("HTTP/1.1 200 OK\r\n"));
     let answer = post(open_port, AS_JSON, &big[..900 << 10]);

@@ -1,4 +1,4 @@
-//! TLS of an HTTPS socket: its certificate, and the authorities that clients must come from.
+//! TLS of an HTTPS socket: its certificate, and the authorities of client certificates.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::TlsAcceptor;
 
-/// What takes TLS connections as `files` say.
+/// Returns the acceptor of TLS connections with the certificates of `files`.
 ///
 /// # Errors
 ///
-/// Which file does not serve, and why; in words.
+/// A text that names the unusable file, and the reason.
 pub(super) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))

@@ -1,9 +1,9 @@
-//! Unix control sockets: a client writes one command, gets one answer, and the connection closes
-//! (Kea's protocol). One that begins with a method of HTTP instead is spoken to in HTTP, so that
-//! `curl --unix-socket` serves, too.
+//! Unix control sockets: a client writes one command and gets one answer, and the connection closes
+//! (Kea's protocol). A client that begins with a method of HTTP instead gets HTTP, so that `curl
+//! --unix-socket` works, too.
 //!
-//! The socket's file belongs to whoever holds the lock on the file beside it, as with Kea, so that
-//! what a crash left can be told from what a running server uses.
+//! The socket's file belongs to the process that holds the lock on the lock file next to it, as
+//! with Kea. This distinguishes a file that a crash left from one that a running server uses.
 
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -23,12 +23,12 @@ use super::parse::parse;
 use super::question::Question;
 use super::seats::Seat;
 
-/// Owner and group may command.
+/// Mode of the socket's file: owner and group may send commands.
 const MODE: u32 = 0o660;
-/// Octets per read.
+/// Bytes per read.
 const READ_BYTES: usize = 16 << 10;
 
-/// A socket's file, removed with the value.
+/// File of a socket, removed when the value is dropped.
 #[derive(Debug)]
 pub(super) struct SocketFile {
     path: PathBuf,
@@ -39,17 +39,18 @@ pub(super) struct SocketFile {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // The lock is still held: nobody else's files are removed.
+        // The lock is still held: no other server's files are removed.
         fs::remove_file(&self.path).ok();
         fs::remove_file(&self.lock_path).ok();
     }
 }
 
-/// Opens the socket `path`; what a server that is gone has left there is replaced.
+/// Opens the socket `path` and replaces a socket that a dead server has left there.
 ///
 /// # Errors
 ///
-/// Another server uses it, something else is there, or the folder does not let us; in words.
+/// A text: another server uses the socket, another kind of file has its name, or the folder's
+/// permissions are insufficient.
 pub(super) fn open(path: &Path) -> Result<(UnixListener, SocketFile), String> {
     let on = |tried: &str, path: &Path, cause: &dyn std::fmt::Display| {
         format!("cannot {tried} {}: {cause}", path.display())
@@ -70,7 +71,7 @@ pub(super) fn open(path: &Path) -> Result<(UnixListener, SocketFile), String> {
 }
 
 fn lock(path: &Path) -> Result<File, String> {
-    // The file may be removed by its last owner between opening and locking it.
+    // The lock's last owner may remove the file between opening and locking it.
     for _ in 0..8 {
         let file = OpenOptions::new()
             .write(true)
@@ -86,7 +87,8 @@ fn lock(path: &Path) -> Result<File, String> {
             Err(TryLockError::Error(cause)) => return Err(cause.to_string()),
         }
         let own = file.metadata().map_err(|cause| cause.to_string())?;
-        // It is removed with the socket, so it must be ours: nobody writes into locks.
+        // The file is removed with the socket, so it must be ours: no server writes into a lock
+        // file.
         if !own.is_file() || own.len() > 0 {
             return Err("what is there is no lock".to_owned());
         }
@@ -99,7 +101,7 @@ fn lock(path: &Path) -> Result<File, String> {
     Err("others create and remove it".to_owned())
 }
 
-/// Removes a socket that nobody listens at, and nothing else.
+/// Removes a socket that has no listener, and nothing else.
 fn remove_stale(path: &Path) -> Result<(), String> {
     match fs::symlink_metadata(path) {
         Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
@@ -121,11 +123,11 @@ fn remove_stale(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Serves one connection to its end.
+/// Serves one connection until it ends.
 pub(super) async fn serve(stream: UnixStream, seat: Seat, desk: Desk) {
     let pace = &seat.pace;
     let spoken = tokio::select! {
-        // A client that has gone away is nobody's to be told about.
+        // If the client has gone, there is no one to report the error to.
         spoken = converse(&stream, pace, &desk) => spoken.unwrap_or(Spoken::ToTheEnd),
         () = pace.evicted() => Spoken::ToTheEnd,
         () = pace.overdue() => {
@@ -145,11 +147,11 @@ pub(super) async fn serve(stream: UnixStream, seat: Seat, desk: Desk) {
     }
 }
 
-/// What became of a conversation.
+/// Outcome of a conversation.
 enum Spoken {
-    /// It is over.
+    /// The conversation is over.
     ToTheEnd,
-    /// The client speaks HTTP, and has begun with this.
+    /// The client uses HTTP, and has sent these bytes.
     Http(Vec<u8>),
 }
 
@@ -161,7 +163,7 @@ fn timed_out(octets: u64) -> String {
     failure(&format!("Connection over control channel timed out{discarded}"))
 }
 
-/// Returns the error for a client whose answer finds no room.
+/// Returns the error for a client whose answer has no room in the budget.
 pub(super) fn no_room(len: usize) -> String {
     format!(
         "answers that clients have not read yet leave no room for this one of {len} octets; ask for \
@@ -208,7 +210,7 @@ async fn converse(stream: &UnixStream, pace: &Pace, desk: &Desk) -> io::Result<S
     Ok(Spoken::ToTheEnd)
 }
 
-/// The next octets; how many.
+/// Receives the next bytes and returns their number.
 async fn receive(stream: &UnixStream, pace: &Pace, read: &mut [u8]) -> io::Result<usize> {
     loop {
         stream.readable().await?;
@@ -224,7 +226,8 @@ async fn receive(stream: &UnixStream, pace: &Pace, read: &mut [u8]) -> io::Resul
     }
 }
 
-/// The command, of which the first `count` octets are there, or what is wrong with it.
+/// Receives the command, whose first `count` bytes have arrived already. Returns the command, or
+/// the text of the error for the client.
 async fn command(
     stream: &UnixStream,
     pace: &Pace,

@@ -1,4 +1,4 @@
-//! Opening and closing doors to match a plan, whatever is open already.
+//! Opening and closing of listeners to match a plan, whichever are open already.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr};
@@ -14,46 +14,47 @@ use super::plan::Plan;
 use super::{Device, Door, Doors, Kind, Place, Socket};
 use crate::service::v4::{CLIENT_OFFSET, RELAY_OFFSET};
 
-/// Kernel memory for replies on their way out.
+/// Kernel memory in bytes for replies to be sent.
 const SEND_BUFFER_BYTES: usize = 4 << 20;
 
-/// How clients are spread over the sockets of a port, and what begins an exchange.
+/// Key that spreads clients over the sockets of a port, and the test for messages that begin an
+/// exchange.
 pub(crate) type Steering = (Key<'static>, Beginning);
 
-/// A socket that replies leave through too, and the one beside it that is read first.
+/// A socket that also sends replies, and its express socket, which is read first.
 type Pair = (Socket, Option<Socket>);
 
-/// How the sockets of doors are opened.
+/// Options of the sockets of all listeners.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sockets {
-    /// Our own port.
+    /// The server's own port.
     pub(crate) port: u16,
-    /// For how many shards.
+    /// Number of shards.
     pub(crate) shards: u16,
-    /// How clients are spread over those.
+    /// Rule that spreads clients over the shards.
     pub(crate) steering: Steering,
-    /// Take what the kernel has joined (`UDP_GRO`).
+    /// True to accept datagrams that the kernel has joined (`UDP_GRO`).
     pub(crate) coalesce: bool,
-    /// Kernel memory for what waits at each of them.
+    /// Kernel memory in bytes for messages that wait at each socket.
     pub(crate) receive_buffer_bytes: usize,
 }
 
-/// What came of opening doors.
+/// Result of opening listeners.
 #[derive(Debug, Default)]
 pub(super) struct Opening {
-    /// The places that are open now and were not.
+    /// Places that were closed before and are open now.
     pub(super) opened: Vec<Place>,
-    /// Those whose address the kernel does not let anyone use yet.
+    /// Places whose address the kernel does not let any socket use yet.
     pub(super) tentative: Vec<Place>,
-    /// Why others could not be opened.
+    /// Errors of places that could not be opened.
     pub(super) problems: Vec<NetError>,
 }
 
-/// Knows every door that is open.
+/// Registry of all open listeners.
 #[derive(Debug)]
 pub(super) struct Keeper {
     sockets: Sockets,
-    /// For each place that is open, the doors of all shards.
+    /// For each open place, the listeners of all shards.
     open: Vec<(Place, Vec<Arc<Door>>)>,
     next_id: u16,
 }
@@ -63,13 +64,13 @@ impl Keeper {
         Self { sockets, open: Vec::new(), next_id: 0 }
     }
 
-    /// True when no door is open through which an answer could leave. A group's is none.
+    /// Returns true if no open listener can send a reply. A listener at a group's address cannot.
     pub(super) fn is_mute(&self) -> bool {
         self.open.iter().all(|(place, _)| place.kind == Kind::Group)
     }
 
-    /// Gives up the doors that `plan` does not have; their places. They close when the shards let go
-    /// of them too.
+    /// Gives up the listeners that `plan` does not have and returns their places. A listener closes
+    /// when its shard lets go of it too.
     pub(super) fn give_up(&mut self, plan: &Plan) -> Vec<Place> {
         let (kept, given_up): (Vec<_>, Vec<_>) = std::mem::take(&mut self.open)
             .into_iter()
@@ -78,7 +79,7 @@ impl Keeper {
         given_up.into_iter().map(|(place, _)| place).collect()
     }
 
-    /// Opens the doors that `plan` has and that are not open.
+    /// Opens the listeners that `plan` has and that are not open.
     pub(super) fn open(&mut self, plan: &Plan) -> Opening {
         let mut opening = Opening::default();
         for place in &plan.places {
@@ -132,8 +133,7 @@ impl Keeper {
         })
     }
 
-    /// `count` sockets at `place`, with two for each shard those that are read first behind the
-    /// others.
+    /// Opens `count` sockets at `place`. With two per shard, the express sockets follow the others.
     fn open_udp(&self, place: &Place, count: usize) -> Result<Vec<UdpSocket>, NetError> {
         let mut options = UdpOptions::at(place.socket_address(self.sockets.port));
         options.device = place.device.as_ref().map(|device| device.name.clone());
@@ -159,7 +159,8 @@ impl Keeper {
         Ok(sockets)
     }
 
-    /// One socket reads for all shards: every one that joined would be given a copy.
+    /// Opens the sockets of a group's place. One socket reads for all shards: every socket that
+    /// joined would get a copy.
     fn open_group(&self, place: &Place) -> Result<Vec<UdpSocket>, NetError> {
         let sockets = self.open_udp(place, self.sockets.shards.into())?;
         if let (IpAddr::V6(group), Some(device)) = (place.address, &place.device) {
@@ -181,7 +182,7 @@ impl Keeper {
             .collect()
     }
 
-    /// The next number; after 65,536 doors numbers come again, those in use left out.
+    /// Returns the next free number. After 65,536 listeners numbers repeat, without those in use.
     fn free_id(&mut self) -> u16 {
         loop {
             let id = self.next_id;
@@ -192,24 +193,25 @@ impl Keeper {
         }
     }
 
-    /// Leaves broadcasts and what was sent to an own address by a client, not by a relay agent, to the
-    /// packet sockets where there are any, and lets one shard have each of the other broadcasts. On a
-    /// device where the kernel refuses a filter (ENOMEM by `net.core.optmem_max`), UDP sockets keep all
-    /// unicast messages. Returns what was refused.
+    /// Divides messages between packet sockets and UDP sockets. Where there are packet sockets,
+    /// they get broadcasts and unicast messages that a client, not a relay agent, sent to an own
+    /// address. Of the other broadcasts, one shard gets each. On a device where the kernel refuses
+    /// a filter (ENOMEM by `net.core.optmem_max`), UDP sockets keep all unicast messages. Returns
+    /// the errors.
     fn share(&self, plan: &Plan) -> Vec<NetError> {
         let mut problems = Vec::new();
         let mut shared: Vec<&Option<Device>> = Vec::new();
         for (place, _) in self.open.iter().filter(|(place, _)| place.kind == Kind::Packet) {
-            // The kernel would hand over what it has joined as one datagram.
+            // The kernel would deliver joined datagrams as one.
             let addresses = if self.sockets.coalesce { Vec::new() } else { plan.heard_at(place) };
             let device = &place.device;
-            // Packet sockets take what they are left before UDP sockets leave it.
+            // Packet sockets accept unicast messages before UDP sockets leave them.
             let taken = self.take_unicast(device, &addresses);
             let left = taken.and_then(|()| self.leave(device, Some(&addresses)));
             if let Err(problem) = left {
                 problems.push(problem);
-                // Filters without addresses are short. All sockets of the device are gone through
-                // whichever refuse; a second error says nothing new.
+                // Filters without addresses are short. The loop covers all sockets of the device,
+                // whichever refuse; a second error adds no information.
                 self.leave(device, Some(&[])).ok();
                 self.take_unicast(device, &[]).ok();
             }
@@ -224,8 +226,8 @@ impl Keeper {
         problems
     }
 
-    /// Has the packet sockets of `device` take unicast messages of clients for `addresses`; the first
-    /// error, after all of them.
+    /// Makes the packet sockets of `device` accept unicast messages of clients for `addresses`.
+    /// Returns the first error, after all sockets.
     fn take_unicast(
         &self,
         device: &Option<Device>,
@@ -244,9 +246,9 @@ impl Keeper {
         result
     }
 
-    /// Has the UDP sockets of `device` leave broadcasts, and unicast messages of clients for
-    /// addresses, to the packet sockets, when there are addresses, be it none; the first error, after
-    /// all of them.
+    /// Makes the UDP sockets of `device` leave messages to the packet sockets if `addresses` is
+    /// present, even if empty: broadcasts, and unicast messages of clients for these addresses.
+    /// Returns the first error, after all sockets.
     fn leave(
         &self,
         device: &Option<Device>,
@@ -260,7 +262,7 @@ impl Keeper {
         let mut result = Ok(());
         for (place, doors) in self.open.iter().filter(|(place, _)| is_shared(place)) {
             for (index, door) in (0..).zip(doors) {
-                // What is read first has a number that no such datagram has.
+                // An express socket has an index that no such datagram has.
                 for (socket, index) in [(Some(&door.socket), index), (door.express.as_ref(), of)] {
                     let Some(Socket::Udp(socket)) = socket else { continue };
                     let share = Some(Share { payload_offset: CLIENT_OFFSET, index, of });
@@ -277,12 +279,12 @@ impl Keeper {
         result
     }
 
-    /// Whether a door reaches interface `index`.
+    /// Returns true if a listener reaches interface `index`.
     pub(super) fn reaches(&self, index: u32) -> bool {
         self.open.iter().any(|(place, _)| place.reaches(index))
     }
 
-    /// Everything that shards need to know.
+    /// Returns the listeners of all shards, with the data about interfaces that shards need.
     pub(super) fn doors(&self, plan: &Plan, machine: &[Interface]) -> Doors {
         let of_shard = |shard: usize| {
             self.open.iter().map(|(_, doors)| Arc::clone(&doors[shard])).collect::<Vec<_>>()
@@ -305,8 +307,8 @@ fn messages_at(place: &Place) -> String {
     format!("the messages at {place}")
 }
 
-/// Whether `problem` is that duplicate address detection has not ended (RFC 4862 §5.4): the address
-/// is the interface's, or it would not be planned for, and yet cannot be bound to.
+/// Returns true if `problem` means that duplicate address detection has not ended (RFC 4862 §5.4):
+/// the interface has the address (else the plan would not have it), but a socket cannot bind to it.
 fn is_tentative(place: &Place, problem: &NetError) -> bool {
     place.kind == Kind::Udp
         && place.address.is_ipv6()

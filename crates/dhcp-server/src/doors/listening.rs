@@ -1,4 +1,4 @@
-//! What `interfaces-config` of either family says about doors.
+//! Listeners that `interfaces-config` of either family requires.
 
 use std::net::IpAddr;
 
@@ -6,40 +6,40 @@ use dhcp_config::{
     InterfaceSelection, InterfacesConfig, InterfacesConfig6, OutboundInterface, SocketType,
 };
 
-/// Where to listen, and what to do about sockets that cannot be opened.
+/// Addresses to listen at, and the handling of sockets that cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Listening {
-    /// What is listened to at each interface.
+    /// Kinds of sockets at each interface.
     pub(super) manner: Manner,
-    /// `"*"` is among the entries.
+    /// True if `"*"` is among the entries.
     pub(super) everywhere: bool,
     /// The other entries: a name, and an address when one is given.
     pub(super) named: Vec<(String, Option<IpAddr>)>,
-    /// Interfaces that come, go or change are noticed.
+    /// True if the server follows changes of the interfaces.
     pub(super) re_detect: bool,
-    /// Without all sockets there is no server.
+    /// True if the server does not start without all sockets.
     pub(super) require_all: bool,
-    /// Further tries to open sockets, and the time between them.
+    /// Further tries to open sockets, and the milliseconds between them.
     pub(super) max_retries: u32,
     pub(super) retry_wait_ms: u32,
 }
 
-/// The ways of listening.
+/// Kinds of listening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
     /// IPv4 with packet sockets, for clients on the link.
     Raw4,
-    /// IPv4 without.
+    /// IPv4 without packet sockets.
     Udp4,
-    /// The same at addresses instead of interfaces, so that the routing table can choose another
-    /// interface for what is sent to relay agents.
+    /// IPv4 without packet sockets, at addresses instead of interfaces, so that the routing table
+    /// can choose another interface for replies to relay agents.
     Routed4,
     /// IPv6: the link-local address, the groups, and the addresses that are named.
     Udp6,
 }
 
 impl Listening {
-    /// Of a DHCPv4 server.
+    /// Returns the listeners that a DHCPv4 server's configuration requires.
     pub(crate) fn v4(config: &InterfacesConfig) -> Self {
         let (everywhere, named) = split(&config.interfaces);
         Self {
@@ -58,7 +58,7 @@ impl Listening {
         }
     }
 
-    /// Of a DHCPv6 server.
+    /// Returns the listeners that a DHCPv6 server's configuration requires.
     pub(crate) fn v6(config: &InterfacesConfig6) -> Self {
         let (everywhere, named) = split(&config.interfaces);
         Self {
@@ -72,7 +72,7 @@ impl Listening {
         }
     }
 
-    /// True when there is nothing to listen at.
+    /// Returns true if there is no interface to listen at.
     pub(crate) const fn is_empty(&self) -> bool {
         !self.everywhere && self.named.is_empty()
     }

@@ -1,6 +1,6 @@
-//! The places where messages come in and replies go out. A door is one socket of one shard; which
-//! doors there shall be is `plan`'s, opening and closing them while shards run is `keeper`'s, when to
-//! look again is `tending`'s, how much may wait at one `room`'s.
+//! Listeners, which receive messages and send replies. A listener has the sockets of one shard at
+//! one place. `plan` decides which listeners are needed, `keeper` opens and closes them while
+//! shards run, `tending` decides when to check again, and `room` limits the queue of one socket.
 
 mod keeper;
 mod listening;
@@ -24,8 +24,8 @@ pub(crate) use listening::Listening;
 pub(crate) use room::{BURST_BYTES, Reading, Room, STANDING_BYTES};
 pub(crate) use tending::Tending;
 
-/// What a DHCPv4 server's `interfaces-config` names and this machine does not have as it is, one
-/// sentence each. A server that runs waits for it.
+/// Returns one sentence for each interface or address that a DHCPv4 server's `interfaces-config`
+/// names and this machine lacks. A running server waits for them.
 ///
 /// # Errors
 ///
@@ -34,7 +34,8 @@ pub fn missing_dhcp4(config: &Dhcp4) -> Result<Vec<String>, ServerError> {
     missing(&Listening::v4(&config.interfaces))
 }
 
-/// [`missing_dhcp4`] of a DHCPv6 server.
+/// Returns one sentence for each interface or address that a DHCPv6 server's `interfaces-config`
+/// names and this machine lacks. A running server waits for them.
 ///
 /// # Errors
 ///
@@ -57,18 +58,18 @@ fn list() -> Result<Vec<interface::Interface>, ServerError> {
     interface::list().map_err(|cause| ServerError::System { tried: "list interfaces", cause })
 }
 
-/// What a door is made of.
+/// Socket of a listener.
 #[derive(Debug)]
 pub(crate) enum Socket {
-    /// For whoever has an address.
+    /// Socket for clients that have an address, and for relay agents.
     Udp(UdpSocket),
-    /// For stations on the link.
+    /// Socket for clients on the link.
     Packet(PacketSocket),
 }
 
 impl Socket {
-    /// Changes how much may wait, in octets of kernel memory. A kernel that does not give as much
-    /// gives what it may.
+    /// Sets the size of the receive queue in bytes of kernel memory. If the kernel allows less, it
+    /// sets the most that it allows.
     pub(crate) fn give_room(&self, bytes: usize) {
         match self {
             Self::Udp(socket) => socket.set_receive_buffer(bytes).ok(),
@@ -76,8 +77,8 @@ impl Socket {
         };
     }
 
-    /// What waits, in octets of kernel memory, and how many messages found no room since the socket was
-    /// opened.
+    /// Returns the bytes of kernel memory that waiting messages use, and the number of messages
+    /// that found no room since the socket was opened.
     pub(crate) fn queue(&self) -> Option<(usize, u32)> {
         match self {
             Self::Udp(socket) => Some((socket.receive_queued_bytes().ok()?, socket.drops().ok()?)),
@@ -97,7 +98,7 @@ impl AsFd for Socket {
     }
 }
 
-/// The kinds of [`Socket`]; in the order in which they are opened.
+/// Kinds of [`Socket`], in the order in which they are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// [`Socket::Packet`].
@@ -108,25 +109,26 @@ pub(crate) enum Kind {
     Group,
 }
 
-/// One interface, as long as it exists: another one of the same name has another index.
+/// One interface during its existence: another one of the same name has another index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Device {
     pub(crate) name: String,
     pub(crate) index: u32,
 }
 
-/// Where a door stands. Each shard has one there.
+/// Interface and address of a listener. Each shard has one listener there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) kind: Kind,
-    /// `None`: all interfaces.
+    /// Interface; `None` for all interfaces.
     pub(crate) device: Option<Device>,
-    /// Unspecified: all addresses.
+    /// Address; unspecified for all addresses.
     pub(crate) address: IpAddr,
 }
 
 impl Place {
-    /// What a socket is bound to here, `port` given; a link-local address is one of the device.
+    /// Returns the address to bind a socket to, with `port`. A link-local address belongs to the
+    /// device.
     pub(crate) fn socket_address(&self, port: u16) -> SocketAddr {
         match self.address {
             IpAddr::V4(address) => (address, port).into(),
@@ -138,7 +140,7 @@ impl Place {
         }
     }
 
-    /// Whether what goes out here can go through interface `index`.
+    /// Returns true if messages from here can leave through interface `index`.
     pub(crate) fn reaches(&self, index: u32) -> bool {
         self.device.as_ref().is_none_or(|device| device.index == index)
     }
@@ -158,22 +160,23 @@ impl fmt::Display for Place {
     }
 }
 
-/// A socket of one shard.
+/// Listener of one shard.
 #[derive(Debug)]
 pub(crate) struct Door {
-    /// Unlike any other door's that is open, or that replies on their way may still name.
+    /// Number of the listener, unlike that of any other open listener and of any listener that a
+    /// pending reply may still name.
     pub(crate) id: u16,
     pub(crate) place: Place,
     pub(crate) socket: Socket,
-    /// Where messages arrive that go on with an exchange, or, at a packet door, those for our
-    /// addresses, renewals most of them; they are read first, so that under overload exchanges are
-    /// ended before others are begun. Nothing is sent through it.
+    /// Socket for messages that continue an exchange or, at a packet listener, for messages to our
+    /// addresses, most of which are renewals. The shard reads it first, so that under overload it
+    /// ends exchanges before it begins others. It sends nothing.
     pub(crate) express: Option<Socket>,
-    /// Number of the shard, and of how many.
+    /// Number of the shard, and the count of shards.
     pub(crate) shard: (u32, u32),
 }
 
-/// The sockets of a door.
+/// Sockets of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
     /// [`Door::socket`].
@@ -183,7 +186,7 @@ pub(crate) enum Lane {
 }
 
 impl Door {
-    /// The socket of `lane`.
+    /// Returns the socket of `lane`.
     pub(crate) const fn socket_of(&self, lane: Lane) -> Option<&Socket> {
         match lane {
             Lane::First => Some(&self.socket),
@@ -191,8 +194,8 @@ impl Door {
         }
     }
 
-    /// The lane that has room for bursts: where a UDP socket gets what begins an exchange, or a packet
-    /// socket what a UDP socket would else get.
+    /// Returns the lane that has room for bursts: the UDP socket for messages that begin an
+    /// exchange, or the packet socket for messages that a UDP socket would else get.
     pub(crate) const fn burst_lane(&self) -> Lane {
         match self.socket {
             Socket::Udp(_) => Lane::First,
@@ -200,8 +203,8 @@ impl Door {
         }
     }
 
-    /// Returns whether a copy of a datagram from `source` is this socket's to serve, of those that
-    /// the kernel gave to every socket of the port: one datagram is served once.
+    /// Returns true if this socket serves the datagram from `source`, of which the kernel gave
+    /// every socket of the port a copy: one datagram is served once.
     pub(crate) fn takes_copy(&self, lane: Lane, source: SocketAddrV4) -> bool {
         let (index, of) = self.shard;
         let key = source.ip().to_bits() ^ u32::from(source.port());
@@ -209,32 +212,33 @@ impl Door {
     }
 }
 
-/// All doors of all shards, and what is known of the interfaces behind them.
+/// All listeners of all shards, with data about their interfaces.
 #[derive(Debug, Default)]
 pub(crate) struct Doors {
-    /// The doors of each shard.
+    /// Listeners of each shard.
     shards: Vec<Vec<Arc<Door>>>,
     pub(crate) names: Arc<InterfaceNames>,
-    /// The address to answer from, by interface index, ascending.
+    /// Address to answer from, by interface index, ascending.
     addresses: Vec<(u32, Ipv4Addr)>,
-    /// What is sent to relay agents leaves by the interface that the routing table says, not by
-    /// that of the request (Kea's `outbound-interface`).
+    /// True if replies to relay agents leave by the interface that the routing table chooses, not
+    /// by that of the request (Kea's `outbound-interface`).
     pub(crate) is_routed: bool,
 }
 
 impl Doors {
-    /// The doors of shard number `shard`.
+    /// Returns the listeners of shard number `shard`.
     pub(crate) fn of_shard(&self, shard: usize) -> &[Arc<Door>] {
         &self.shards[shard]
     }
 
-    /// Our own address on interface `index`, by which clients without one know us.
+    /// Returns our own address on interface `index`, by which clients without an address know the
+    /// server.
     pub(crate) fn address(&self, index: u32) -> Option<Ipv4Addr> {
         let at = self.addresses.binary_search_by_key(&index, |&(index, _)| index).ok()?;
         Some(self.addresses[at].1)
     }
 
-    /// No doors, and one interface with an address.
+    /// Creates a set without listeners, and with one interface that has an address.
     #[cfg(test)]
     pub(crate) fn with_address(index: u32, address: Ipv4Addr) -> Self {
         Self { addresses: vec![(index, address)], ..Self::default() }

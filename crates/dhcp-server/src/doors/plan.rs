@@ -1,4 +1,4 @@
-//! Which doors `interfaces-config` asks for on the machine as it is (Kea reference §1.5).
+//! Listeners that `interfaces-config` requires on the machine as it is (Kea reference §1.5).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -14,22 +14,24 @@ const GROUPS: [IpAddr; 2] = [
     IpAddr::V6(Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 1, 3)),
 ];
 
-/// What there shall be.
+/// Listeners that are to be open.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// In the order in which they are opened.
+    /// Places in the order in which they are opened.
     pub(super) places: Vec<Place>,
-    /// What the configuration names and the machine does not have, one sentence each.
+    /// Interfaces and addresses that the configuration names and the machine lacks, one sentence
+    /// each.
     pub(super) missing: Vec<String>,
-    /// The address to answer from, by interface index, ascending.
+    /// Address to answer from, by interface index, ascending.
     pub(super) addresses: Vec<(u32, Ipv4Addr)>,
-    /// All IPv4 addresses that the machine has, in the order of its interfaces.
+    /// All IPv4 addresses of the machine, in the order of its interfaces.
     pub(super) own: Vec<Ipv4Addr>,
-    /// What is sent to relay agents leaves by the interface that the routing table says.
+    /// True if replies to relay agents leave by the interface that the routing table chooses.
     pub(super) is_routed: bool,
 }
 
-/// The doors of `listening` on a machine with the interfaces `machine`, ascending by index.
+/// Returns the listeners of `listening` on a machine with the interfaces `machine`, ascending by
+/// index.
 pub(super) fn plan(listening: &Listening, machine: &[Interface]) -> Plan {
     let mut plan = Plan {
         addresses: answer_from(listening, machine),
@@ -39,7 +41,8 @@ pub(super) fn plan(listening: &Listening, machine: &[Interface]) -> Plan {
     };
     if listening.everywhere {
         match listening.manner {
-            // It covers every other entry, and two sockets would split the datagrams between them.
+            // The entry `*` covers every other entry, and two sockets would split the datagrams
+            // between them.
             Manner::Raw4 | Manner::Udp4 | Manner::Routed4 => {
                 if listening.manner == Manner::Raw4 {
                     plan.add(Kind::Packet, None, ANYWHERE);
@@ -81,7 +84,7 @@ impl Plan {
         }
     }
 
-    /// The doors of a link that has an IPv6 address of its own.
+    /// Adds the listeners of a link that has an IPv6 address of its own.
     fn add_link(&mut self, interface: &Interface) {
         let device = Device { name: interface.name.clone(), index: interface.index };
         if let Some(link_local) = interface.link_local() {
@@ -92,7 +95,8 @@ impl Plan {
         }
     }
 
-    /// An address is listened to besides the link, not instead of it.
+    /// Adds the listeners of an interface. A named address is added to the listeners of the link;
+    /// it does not replace them.
     fn add_named_v6(&mut self, interface: &Interface, address: Option<IpAddr>) {
         let (name, addresses) = (&interface.name, &interface.addresses);
         if let Some(address) = address {
@@ -112,7 +116,8 @@ impl Plan {
         }
     }
 
-    /// Doors that belong to no interface: a socket that does sends nowhere else.
+    /// Adds listeners that belong to no interface: a socket that belongs to one sends through that
+    /// one only.
     fn add_addresses(&mut self, interface: &Interface, address: Option<IpAddr>) {
         let (name, addresses) = (&interface.name, &interface.addresses);
         match address {
@@ -138,7 +143,8 @@ impl Plan {
                 return self.missing.push(format!("interface `{name}` has no address {address}"));
             }
             Some(address) => self.add(Kind::Udp, device.clone(), address),
-            // As in Kea: replies would have no address of ours to come from and to name.
+            // As in Kea: replies would have no address of ours as their source and server
+            // identifier.
             None if !addresses.iter().any(IpAddr::is_ipv4) => {
                 return self.missing.push(format!("interface `{name}` has no IPv4 address"));
             }
@@ -156,7 +162,7 @@ impl Plan {
     }
 }
 
-/// All IPv4 addresses to which other stations can send.
+/// Returns all IPv4 addresses to which other stations can send.
 fn own_addresses(machine: &[Interface]) -> Vec<Ipv4Addr> {
     let v4 = |address: &IpAddr| match address {
         IpAddr::V4(address) => Some(*address).filter(|address| !address.is_loopback()),
@@ -166,8 +172,8 @@ fn own_addresses(machine: &[Interface]) -> Vec<Ipv4Addr> {
 }
 
 impl Plan {
-    /// The addresses at which messages of stations on the link of the packet door `place` may arrive:
-    /// those at which a UDP door listens there.
+    /// Returns the addresses at which messages of stations on the link of the packet listener
+    /// `place` may arrive: those at which a UDP listener of the same device listens.
     pub(super) fn heard_at(&self, place: &Place) -> Vec<Ipv4Addr> {
         let beside = |other: &&Place| other.kind == Kind::Udp && other.device == place.device;
         let mut heard: Vec<Ipv4Addr> = Vec::new();
@@ -184,8 +190,8 @@ impl Plan {
     }
 }
 
-/// For each interface with an IPv4 address the one that clients shall know us by: the first that
-/// the configuration names, else its first.
+/// Returns for each interface with an IPv4 address the one by which clients know the server: the
+/// first that the configuration names, else the interface's first.
 fn answer_from(listening: &Listening, machine: &[Interface]) -> Vec<(u32, Ipv4Addr)> {
     let chosen = |interface: &Interface| {
         listening.named.iter().find_map(|(name, address)| match address {
@@ -248,7 +254,7 @@ mod tests {
         ]
     }
 
-    /// The plan's places in words.
+    /// Returns the texts of the plan's places.
     fn places(plan: &Plan) -> Vec<String> {
         plan.places.iter().map(ToString::to_string).collect()
     }
@@ -293,7 +299,7 @@ mod tests {
         assert_eq!(places(&udp), ["192.0.2.2", "192.0.2.1", "127.0.0.1"].map(at));
         assert_eq!(udp.missing, ["interface `eth1` has no IPv4 address"]);
         assert!(udp.is_routed && routed(vec![InterfaceSelection::All], SocketType::Udp).is_routed);
-        // As in Kea it is for UDP sockets only.
+        // As in Kea, the setting is for UDP sockets only.
         let raw = routed(entries, SocketType::Raw);
         assert!(!raw.is_routed);
         assert_eq!(places(&raw), [DIRECT, "eth0, 192.0.2.2", "eth0", "lo"]);
@@ -367,7 +373,7 @@ mod tests {
         };
         let link = ["eth0, fe80::2", "eth0, ff02::1:2", "eth0, ff05::1:3"];
         assert_eq!(places(&of(vec![entry(None)])), link);
-        // Loopback has no link-local address, eth1 none at all.
+        // Loopback has no link-local address, eth1 no address at all.
         assert_eq!(places(&of(vec![InterfaceSelection::All])), link);
         let with_address = places(&of(vec![entry(Some("2001:db8::2"))]));
         assert_eq!(with_address, [&["eth0, 2001:db8::2"], &link[..]].concat());

@@ -1,67 +1,70 @@
-//! How much may wait at a socket where exchanges begin, and for how long: much of a burst, little of what
-//! comes all the time.
+//! Limits of the queue at a socket that receives new exchanges, in bytes and in time: a burst may
+//! fill a large queue, sustained overload gets a small one.
 //!
-//! Clients that all come at once, after a power cut say, are served soonest when they may wait: those
-//! that find no room come again after seconds, in waves with pauses in which nobody is served (RFC 2131
-//! section 4.1). Where more comes than can be served all the time, the same room would only make every
-//! message late. What tells them apart is whether more goes on coming than is read: the queue of a burst
-//! grows for as long as the burst takes and shrinks from then on, however long it is; one that grows, or
-//! is full, for [`STANDING_NS`] stands (RFC 8289 section 3). Whoever waits there for long is left unread,
-//! so that those behind are served while they still want it. A burst may wait until its clients come again
-//! by themselves; the later one of a client's messages is answered then.
+//! Clients that all start at once, after a power cut for instance, get their leases soonest when
+//! their messages may wait: clients that find no room come again after seconds, in waves with
+//! pauses in which the server is idle (RFC 2131 section 4.1). Under sustained overload the same
+//! room would only make every message late. The difference is whether messages keep arriving faster
+//! than they are read: the queue of a burst grows for as long as the burst takes and then shrinks,
+//! however long it is; a queue that grows, or is full, for [`STANDING_NS`] is a standing queue (RFC
+//! 8289 section 3). The server drops messages that waited too long in a standing queue, so that it
+//! serves later ones while their clients still wait for the reply. A burst may wait until its
+//! clients come again by themselves; the server then answers the later of a client's messages.
 
 use base::time::NS_PER_MS;
 
-/// Kernel memory for a burst: 100,000 messages of [`MESSAGE_BYTES`]. It is taken when they wait and no
-/// sooner.
+/// Kernel memory in bytes for a burst: 100,000 messages of [`MESSAGE_BYTES`]. The kernel takes the
+/// memory only when messages wait.
 pub(crate) const BURST_BYTES: usize = 128 << 20;
-/// The most once a queue stands.
+/// Upper limit of a standing queue, in bytes.
 pub(crate) const STANDING_BYTES: usize = 8 << 20;
-/// The least then, for a reader that comes late once.
+/// Lower limit of a standing queue, in bytes, for a reader that comes late once.
 const STANDING_LEAST_BYTES: usize = 256 << 10;
-/// A queue stands when more came than was read for so long: longer than it takes the clients of a burst
-/// to come again for the first time, two seconds and their own length (RFC 2131 section 4.1). It stands until it
-/// was emptied and nobody found it full for [`CALM_NS`].
+/// Time for which more messages must arrive than are read until the queue is a standing one: longer
+/// than it takes the clients of a burst to come again for the first time, two seconds and their own
+/// length (RFC 2131 section 4.1). The queue stops being a standing one when it was emptied and no
+/// message found it full for [`CALM_NS`].
 const STANDING_NS: u64 = 2_500 * NS_PER_MS;
 const CALM_NS: u64 = 200 * NS_PER_MS;
-/// What is read in so long may wait in a queue that stands.
+/// Longest wait in a standing queue: its size is the number of messages read in this time.
 const STANDING_WAIT_NS: u64 = 250 * NS_PER_MS;
-/// What waited longer there is left: what came before it was known to stand.
+/// Age from which on messages of a standing queue are dropped: they arrived before the queue was
+/// known to be a standing one.
 const PATIENCE_STANDING_NS: u64 = 2 * STANDING_WAIT_NS;
-/// What waited longer in a queue that is not emptied is left: clients come again after three to five
-/// seconds (RFC 2131 section 4.1), or sooner (RFC 9915 section 7.6).
+/// Age from which on messages are dropped from a queue that is not emptied: clients come again
+/// after three to five seconds (RFC 2131 section 4.1), or sooner (RFC 9915 section 7.6).
 const PATIENCE_NS: u64 = 3_000 * NS_PER_MS;
-/// What the kernel takes for a message of 200 to 600 octets that came over a veth pair; interfaces whose
-/// drivers receive into pages take more.
+/// Kernel memory in bytes for a message of 200 to 600 bytes that came over a veth pair. Interfaces
+/// whose drivers receive into pages take more.
 const MESSAGE_BYTES: u64 = 1_280;
-/// How often a queue that no read empties is looked at.
+/// Interval between checks of a queue that no read empties.
 const LOOK_NS: u64 = 100 * NS_PER_MS;
-/// So many looks in a row that find no more than before end a growth. One may be the kernel's, which
-/// gives memory back in lumps of a quarter of the room.
+/// Number of consecutive checks without growth that end a growth. A single one may come from the
+/// kernel, which gives memory back in lumps of a quarter of the room.
 const LULLS: u32 = 2;
 
-/// What a read found.
+/// Result of a read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading {
     /// Messages that were read.
     pub(crate) messages: usize,
-    /// It did not empty the queue.
+    /// True if the read did not empty the queue.
     pub(crate) is_more: bool,
 }
 
-/// A queue that no read has emptied, or one that stands.
+/// A queue that no read has emptied, or a standing queue.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     looked_ns: u64,
-    /// Kernel memory in use, and messages that found no room, when it was looked at.
+    /// Kernel memory in use, and count of messages that found no room, at the last check.
     queue: (usize, u32),
-    /// Since when more came than was read.
+    /// Time since which more messages arrived than were read.
     growing_since_ns: u64,
     /// Messages read since then.
     read: u64,
-    /// Looks in a row that found no more than before.
+    /// Consecutive checks that found no growth.
     lulls: u32,
-    /// When somebody found no room for the last time.
+    /// Time when a message last found no room.
     refused_ns: u64,
     is_standing: bool,
 }
@@ -70,7 +73,7 @@ struct Waiting {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Room {
     waiting: Option<Waiting>,
-    /// The operator says how much room there is.
+    /// True if the operator has set the size.
     is_fixed: bool,
 }
 
@@ -78,7 +81,7 @@ impl Room {
     /// Room that stays as it is.
     pub(crate) const FIXED: Self = Self { waiting: None, is_fixed: true };
 
-    /// For how long messages may have waited to be served; `None`: for any time.
+    /// Returns the longest time that messages may have waited to be served; `None` for any time.
     pub(crate) fn patience_ns(&self) -> Option<u64> {
         let patience_of = |waiting: &Waiting| {
             if waiting.is_standing { PATIENCE_STANDING_NS } else { PATIENCE_NS }
@@ -86,8 +89,9 @@ impl Room {
         self.waiting.as_ref().map(patience_of)
     }
 
-    /// Takes note of a read at `mono_ns`; `queue` says what waits now, and how many found no room since
-    /// the socket was opened. How much room there is to be from now on, when that changes.
+    /// Records a read at `mono_ns`. `queue` returns the bytes that wait now, and the count of
+    /// messages that found no room since the socket was opened. Returns the new size of the queue
+    /// when that changes.
     pub(crate) fn after_read(
         &mut self,
         read: Reading,
@@ -133,7 +137,7 @@ impl Waiting {
         }
     }
 
-    /// Takes note of the queue; the room for it when it stands.
+    /// Records the state of the queue. Returns its new size when it becomes a standing one.
     fn look(&mut self, mono_ns: u64, queue: (usize, u32)) -> Option<usize> {
         let (before, refused_before) = std::mem::replace(&mut self.queue, queue);
         self.looked_ns = mono_ns;
@@ -162,14 +166,14 @@ impl Waiting {
 mod tests {
     use super::*;
 
-    /// A socket's queue in steps of 10 ms, of which each reads 160 messages.
+    /// Model of a socket's queue in steps of 10 ms, each of which reads 160 messages.
     struct Queue {
         room: Room,
         room_bytes: usize,
         now_ms: u64,
         messages: u64,
         refused: u32,
-        /// All changes of the room, with their times.
+        /// All changes of the size, with their times.
         told: Vec<(u64, usize)>,
     }
 
@@ -181,7 +185,7 @@ mod tests {
             Self { room, room_bytes, now_ms: 0, messages: 0, refused: 0, told }
         }
 
-        /// `arrivals` messages in each step until `end_ms`.
+        /// Adds `arrivals` messages in each step until `end_ms`.
         fn run(&mut self, end_ms: u64, arrivals: u64) -> &mut Self {
             while self.now_ms < end_ms {
                 self.now_ms += 10;
@@ -206,7 +210,8 @@ mod tests {
         }
     }
 
-    /// What 16,000 messages a second read in so many milliseconds take.
+    /// Returns true if `bytes` is about the memory of the messages read in `ms` milliseconds, at
+    /// 16,000 messages per second.
     fn is_room_of(bytes: usize, ms: u64) -> bool {
         bytes.abs_diff((16 * ms * MESSAGE_BYTES) as usize) < bytes / 8
     }
@@ -233,7 +238,7 @@ mod tests {
     #[test]
     fn a_burst_may_wait_until_its_clients_come_again() {
         let mut queue = Queue::of(Room::default());
-        // 50,000 at once, and many of them again.
+        // 50,000 messages at once, and then many of them again.
         queue.run(500, 1_000).run(3_000, 0);
         assert_eq!(queue.room.patience_ns(), Some(PATIENCE_NS));
         queue.run(5_000, 180).run(6_500, 10);
@@ -246,7 +251,7 @@ mod tests {
         let mut queue = Queue::of(Room::default());
         queue.run(3_500, 2_000);
         let told = queue.told.len();
-        // Whoever waited for long was left: it is empty for a moment.
+        // Messages that waited too long were dropped: the queue is empty for a moment.
         queue.messages = 0;
         queue.run(3_550, 0).run(4_000, 2_000);
         assert_eq!(queue.told.len(), told, "{:?}", queue.told);

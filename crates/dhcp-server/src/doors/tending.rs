@@ -1,6 +1,5 @@
-//! When to look at the machine again: when the kernel says that interfaces or addresses have
-//! changed, when the configuration is read again, and while sockets that could not be opened are
-//! worth another try.
+//! Times of checks of the machine's interfaces: after the kernel reports a change of interfaces or
+//! addresses, after a reload of the configuration, and while failed sockets have tries left.
 
 use std::sync::Arc;
 
@@ -16,31 +15,31 @@ use crate::ServerError;
 use crate::log::DAEMON;
 use crate::published::Published;
 
-/// Least time between two looks, however much changes.
+/// Least time between two checks after a change.
 const LOOK_EVERY_NS: u64 = 100 * NS_PER_MS;
 
-/// Keeps the doors open that the configuration asks for.
+/// Keeper of the listeners that the configuration requires while the machine changes.
 #[derive(Debug)]
 pub(crate) struct Tending {
     listening: Listening,
     keeper: Keeper,
     machine: Vec<Interface>,
-    /// `None` when interfaces are looked at once only, or cannot be watched.
+    /// Watch of the interfaces; `None` if the server checks them only once, or cannot watch them.
     watch: Option<InterfaceWatch>,
     published: Arc<Published<Doors>>,
-    /// What the operator has been told is wrong.
+    /// Problems that the log has reported.
     told: Vec<String>,
     retries_left: u32,
-    /// When to look again, if that is known.
+    /// Time of the next check, if it is scheduled.
     due_ns: Option<u64>,
     looked_ns: u64,
 }
 
-/// What came of a look.
+/// Result of a check.
 struct Findings {
-    /// What is wrong.
+    /// Problems that only the operator can solve.
     wrong: Vec<String>,
-    /// What is not there yet, and comes by itself.
+    /// Missing addresses that become available by themselves.
     awaited: Vec<String>,
 }
 
@@ -55,12 +54,12 @@ impl Findings {
 }
 
 impl Tending {
-    /// Opens what there is to be opened, before the shards run.
+    /// Opens the configured listeners, before the shards run.
     ///
     /// # Errors
     ///
-    /// Nothing is configured; no socket could be opened, or not all although all are required, and
-    /// no further try is wanted.
+    /// The configuration has no listeners; no socket could be opened, or not all although all are
+    /// required, and no further try is configured.
     pub(crate) fn start(
         listening: Listening,
         sockets: Sockets,
@@ -81,7 +80,7 @@ impl Tending {
             due_ns: None,
             looked_ns: 0,
         };
-        // Before the first look, so that no change falls between the two.
+        // The watch starts before the first check, so that no change falls between the two.
         tending.watch_if_wanted();
         tending.machine = list()?;
         let plan = plan(&tending.listening, &tending.machine);
@@ -101,49 +100,51 @@ impl Tending {
         Ok(tending)
     }
 
-    /// The doors, for the shards to follow.
+    /// Returns the published listeners, for the shards to follow.
     pub(crate) fn published(&self) -> Arc<Published<Doors>> {
         Arc::clone(&self.published)
     }
 
-    /// What is wrong with doors, and what is awaited; a sentence each.
+    /// Returns one sentence for each problem of a listener, and for each address that the server
+    /// waits for.
     pub(crate) fn problems(&self) -> &[String] {
         &self.told
     }
 
-    /// Whether doors that are not open will be tried again.
+    /// Returns true if listeners that are not open will be tried again.
     pub(crate) const fn is_retrying(&self) -> bool {
         self.due_ns.is_some()
     }
 
-    /// The machine's interfaces as last seen.
+    /// Returns the machine's interfaces as of the last check.
     pub(crate) fn machine(&self) -> &[Interface] {
         &self.machine
     }
 
-    /// Whether a door reaches interface `index`.
+    /// Returns true if a listener reaches interface `index`.
     pub(crate) fn serves(&self, index: u32) -> bool {
         self.keeper.reaches(index)
     }
 
-    /// Looks at the machine again, whatever is configured.
+    /// Checks the machine again, regardless of the configuration.
     ///
     /// # Errors
     ///
-    /// As [`Tending::tend`].
+    /// The errors of [`Tending::tend`].
     pub(crate) fn detect(&mut self, now_ns: u64, wake: &impl Fn()) -> Result<(), ServerError> {
         self.look(now_ns, true, wake)
     }
 
-    /// What to wait for besides signals, and how long at most.
+    /// Returns the object to wait for in addition to signals; `None` until the least time between
+    /// two checks has passed.
     pub(crate) fn poll_fd(&self, now_ns: u64) -> Option<PollFd<'_>> {
-        // A busy machine may not keep us looking.
+        // A busy machine must not make the server check all the time.
         let may_look = now_ns >= self.looked_ns + LOOK_EVERY_NS;
         self.watch.as_ref().filter(|_| may_look).map(PollFd::readable)
     }
 
-    /// Looks again when something has changed or another try is due. `wake` makes the shards see
-    /// what is new.
+    /// Checks the machine again if something has changed or another try is due. `wake` makes the
+    /// shards read the published listeners.
     ///
     /// # Errors
     ///
@@ -157,8 +158,8 @@ impl Tending {
         } else if !has_changed {
             return Ok(());
         } else if self.told.is_empty() && list()? == self.machine {
-            // Carriers, statistics, wireless chatter. With a door missing it may be that an
-            // address has just become fit to be bound to.
+            // The change concerns carriers, statistics or wireless events. If a listener is
+            // missing, an address may just have become usable.
             self.looked_ns = now_ns;
             return Ok(());
         }
@@ -169,7 +170,7 @@ impl Tending {
     ///
     /// # Errors
     ///
-    /// As [`Tending::tend`].
+    /// The errors of [`Tending::tend`].
     pub(crate) fn reconfigure(
         &mut self,
         listening: Listening,
@@ -205,7 +206,7 @@ impl Tending {
         let plan = plan(&self.listening, &self.machine);
         let given_up = self.keeper.give_up(&plan);
         if !given_up.is_empty() {
-            // What is opened next may need the address of what is closed now.
+            // A listener that is opened next may need the address of one that is closed now.
             self.publish(&plan, wake);
         }
         let opening = self.keeper.open(&plan);
@@ -223,7 +224,7 @@ impl Tending {
         }
     }
 
-    /// Tells what is new among the problems, and decides whether to try again.
+    /// Logs new problems, and decides whether to try again.
     fn settle(&mut self, findings: Findings, now_ns: u64) -> Result<(), ServerError> {
         let all: Vec<String> = findings.wrong.iter().chain(&findings.awaited).cloned().collect();
         let may_retry = !all.is_empty() && self.retries_left > 0;

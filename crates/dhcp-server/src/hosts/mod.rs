@@ -1,5 +1,5 @@
-//! Reservations in databases: connected to when the server starts, looked up by a thread that all
-//! shards ask.
+//! Reservations in databases: the server connects when it starts, and one thread looks hosts up for
+//! all shards.
 
 mod row;
 mod told;
@@ -28,10 +28,10 @@ use crate::service::{Common, Service};
 pub(crate) use told::HostRowCounts;
 use told::RowReports;
 
-/// What is looked up by, and what is found.
+/// Lookups by host key, with the hosts found.
 type LookupsOf<P> = Lookups<HostKey<<P as dhcp_lease::Family>::Address>, FoundHost<P>>;
 
-/// The databases of reservations, with the thread that looks them up.
+/// Databases of reservations, with the thread that queries them.
 pub(crate) struct HostsDatabases<P: Service> {
     lookups: Arc<LookupsOf<P>>,
     thread: LookupThread,
@@ -40,8 +40,8 @@ pub(crate) struct HostsDatabases<P: Service> {
     row_counts: Arc<HostRowCounts>,
 }
 
-/// The options that the configuration in force defines, as a JSON list: options of hosts are read by
-/// them.
+/// Options that the configuration in force defines, as a JSON list, by which options of hosts are
+/// parsed.
 #[derive(Clone, Debug, Default)]
 struct Definitions(Arc<Mutex<String>>);
 
@@ -58,8 +58,8 @@ impl Definitions {
 }
 
 impl<P: Service> HostsDatabases<P> {
-    /// Connects to the databases of `config` and starts the thread; `None` when there are none. `wake`
-    /// is called with a shard's number when it is answered.
+    /// Connects to the databases of `config` and starts the thread; returns `None` if there are
+    /// none. The thread calls `wake` with the number of a shard that has an answer.
     pub(crate) fn open(
         config: &Common<'_>,
         document: &Value,
@@ -93,23 +93,23 @@ impl<P: Service> HostsDatabases<P> {
         Ok(Some(Self { lookups, thread, definitions, limits, row_counts }))
     }
 
-    /// Returns the counts of rows that are no whole reservation, which go on being counted.
+    /// Returns the live counts of rows that are not complete reservations.
     pub(crate) fn row_counts(&self) -> Arc<HostRowCounts> {
         Arc::clone(&self.row_counts)
     }
 
-    /// What shard number `shard` remembers, `seed` of its own.
+    /// Creates the host cache of shard number `shard`, with a `seed` of its own.
     pub(crate) fn cache(&self, shard: usize, seed: u64) -> HostCache<P> {
         let source = ShardHosts(LookupDesk::new(Arc::clone(&self.lookups), shard));
         HostCache::new(Box::new(source), self.limits, seed)
     }
 
-    /// Reads options by what `document` defines from now on.
+    /// Parses options by the definitions of `document` from now on.
     pub(crate) fn follow(&self, document: &Value) {
         self.definitions.follow(document);
     }
 
-    /// Tells the operator what the thread has met.
+    /// Logs the problems of the thread.
     pub(crate) fn report_problems(&self) {
         if let Some(problem) = self.thread.take_problem() {
             tracing::error!(target: DHCPSRV, id = "DHCPSRV_HOSTS_DATABASE_FAILED", "{problem}");
@@ -148,7 +148,7 @@ fn connect<P: Service>(config: &Common<'_>) -> Result<SqlHosts, ServerError> {
     }
 }
 
-/// One shard's end.
+/// Host source of one shard.
 #[derive(Debug)]
 struct ShardHosts<P: Service>(LookupDesk<HostKey<P::Address>, FoundHost<P>>);
 
@@ -164,7 +164,7 @@ impl<P: Service> HostSource<P> for ShardHosts<P> {
     }
 }
 
-/// The databases as the thread asks them.
+/// Databases as the directory of the lookup thread.
 struct Catalog<P: Service> {
     hosts: SqlHosts,
     definitions: Definitions,
@@ -188,7 +188,7 @@ impl<P: Service> Directory<HostKey<P::Address>, FoundHost<P>> for Catalog<P> {
         let queries: Vec<HostQuery> = keys.iter().map(query).collect();
         let mut positions: BTreeMap<&HostQuery, Vec<usize>> = BTreeMap::new();
         for (at, query) in queries.iter().enumerate() {
-            // An address and a prefix may begin alike.
+            // An address and a prefix may begin with the same address.
             positions.entry(query).or_default().push(at);
         }
         let (mut hosts, mut faults) = (Vec::new(), Vec::new());

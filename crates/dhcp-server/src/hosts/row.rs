@@ -1,19 +1,19 @@
-//! A host of a database as a reservation of a configuration says it.
+//! Conversion of a database's host to a reservation of a configuration.
 
 use dhcp_control::IpVersion;
 use dhcp_store::sql::{Host, HostOption, HostResource};
 use serde_json::{Map, Value, json};
 
-/// The keys of identifiers, in the order of Kea's numbers.
+/// Keys of identifiers, in the order of Kea's numbers.
 const IDENTIFIERS: [&str; 5] = ["hw-address", "duid", "circuit-id", "client-id", "flex-id"];
 
-/// Names `host` for the operator: its number and its identifier.
+/// Returns the name of `host` for messages: its number and its identifier.
 pub(super) fn identity(host: &Host) -> String {
     let kind = IDENTIFIERS.get(usize::from(host.identifier_type)).unwrap_or(&"identifier");
     format!("host {} of a hosts database ({kind} {})", host.host_id, hex(&host.identifier))
 }
 
-/// The reservation that `host` stands for, as JSON text.
+/// Returns the reservation of `host` as JSON text.
 pub(super) fn to_json(host: &Host, version: IpVersion) -> String {
     let mut map = Map::new();
     let mut put = |key: &str, value: Value| {

@@ -1,5 +1,5 @@
-//! Rows of hosts databases that are left out or taken in part: counted each time that they are
-//! read, reported once.
+//! Reports of rows in hosts databases that are ignored, entirely or in part: counted each time that
+//! they are read, logged once.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::leases::DHCPSRV;
 
-/// Reports that are remembered. Beyond that rows are only counted, so that a damaged table fills no
-/// log.
+/// Largest number of remembered reports. Beyond that rows are only counted, so that a damaged table
+/// does not fill the log.
 const REPORTS_MAX: usize = 1_000;
 
-/// How often rows of hosts databases were read that are no whole reservation.
+/// Counts of reads of rows in hosts databases that are not complete reservations.
 #[derive(Debug, Default)]
 pub(crate) struct HostRowCounts {
     left_out: AtomicU64,
@@ -28,7 +28,7 @@ impl HostRowCounts {
     }
 }
 
-/// Reports to the operator.
+/// Reports in the log, each once.
 #[derive(Debug, Default)]
 pub(super) struct RowReports {
     counts: Arc<HostRowCounts>,
@@ -36,12 +36,12 @@ pub(super) struct RowReports {
 }
 
 impl RowReports {
-    /// Reports that count in `counts`.
+    /// Creates an empty set of reports that counts in `counts`.
     pub(super) fn new(counts: Arc<HostRowCounts>) -> Self {
         Self { counts, told: BTreeSet::new() }
     }
 
-    /// Counts a row that is left out, and reports it as an error.
+    /// Counts a row that is ignored, and logs an error.
     pub(super) fn left_out(&mut self, row: &str, why: &str) {
         self.counts.left_out.fetch_add(1, Ordering::Relaxed);
         let text = format!("{row} is left out: {why}");
@@ -50,7 +50,7 @@ impl RowReports {
         }
     }
 
-    /// Counts a row of which something is left out, and reports it as a warning.
+    /// Counts a row that is ignored in part, and logs a warning.
     pub(super) fn taken_in_part(&mut self, row: &str, why: &str) {
         self.counts.in_part.fetch_add(1, Ordering::Relaxed);
         let text = format!("{row}: {why}");

@@ -19,8 +19,8 @@ use crate::loading::Loading;
 use crate::log::counted;
 use crate::service::{Common, Service};
 
-/// Where Debian's servers of MariaDB have their socket. Kea's library goes there when the host is
-/// `localhost`, whose name does not stand for an address to it.
+/// Path of the socket of Debian's MariaDB servers. Kea's client library uses the socket when the
+/// host is `localhost`, which it does not treat as the name of an address.
 const MYSQL_SOCKET: &str = "/run/mysqld/mysqld.sock";
 const LOCALHOST: &str = "localhost";
 
@@ -74,7 +74,7 @@ fn failed(error: &DatabaseError) -> ServerError {
     ServerError::Leases(error.to_string())
 }
 
-/// Starts the thread that writes.
+/// Starts the writer's thread.
 pub(super) fn start<P: Service>(
     config: &Common<'_>,
     database: &SqlDatabase,
@@ -96,7 +96,7 @@ pub(super) fn start<P: Service>(
     })
 }
 
-/// `database` as connecting needs it.
+/// Converts `database` to connection settings.
 pub(crate) fn settings(
     config: &Common<'_>,
     database: &SqlDatabase,
@@ -143,7 +143,7 @@ const fn ssl_mode(mode: dhcp_config::SslMode) -> SslMode {
     }
 }
 
-/// The socket that a MySQL client would take for `database`, when there is one at `path`.
+/// Returns the socket that a MySQL client would use for `database`, if `path` exists.
 fn socket(database: &SqlDatabase, path: &Path) -> Option<PathBuf> {
     let is_meant =
         database.kind == SqlKind::Mysql && database.host == LOCALHOST && database.port.is_none();

@@ -1,39 +1,40 @@
-//! Which loggers want to know of single messages, small enough to be looked at with every batch.
+//! Levels of detail that loggers want about single messages, small enough to be read with every
+//! batch.
 
 use crate::narrate::Topic;
 
-/// For each [`Topic`] an octet: one more than the `debuglevel` up to which it is wanted, 0 for not
-/// at all.
+/// Levels of detail: for each [`Topic`] a byte, which is one more than the highest `debuglevel`
+/// that a logger takes, or 0 for none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hearing(u32);
 
 impl Hearing {
-    /// Nobody wants anything.
+    /// Value without any topic.
     pub(crate) const NOBODY: Self = Self(0);
 
-    /// As atomics keep it.
+    /// Returns the value as an integer for atomics.
     pub(crate) const fn to_bits(self) -> u32 {
         self.0
     }
 
-    /// From what [`Hearing::to_bits`] gave.
+    /// Converts an integer of [`Hearing::to_bits`] back.
     pub(crate) const fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
 
-    /// This one, with `topic` wanted up to `debug_level`.
+    /// Returns a copy that takes `topic` up to `debug_level`.
     pub(crate) const fn with(self, topic: Topic, debug_level: u8) -> Self {
         let shift = 8 * topic as u32;
         let octet = debug_level.saturating_add(1) as u32;
         Self(self.0 & !(0xff << shift) | octet << shift)
     }
 
-    /// Whether anybody wants anything.
+    /// Returns true if a logger takes any topic.
     pub(crate) const fn is_any(self) -> bool {
         self.0 != 0
     }
 
-    /// Whether anybody wants what `topic` tells from `debug_level` on.
+    /// Returns true if a logger takes lines of `topic` with the level `debug_level`.
     pub(crate) const fn takes(self, topic: Topic, debug_level: u8) -> bool {
         debug_level < (self.0 >> (8 * topic as u32)) as u8
     }

@@ -1,18 +1,18 @@
-//! The layout of a line, in the notation of log4cplus that Kea's `pattern` is written in.
+//! Layout of a log line, in the notation of log4cplus that Kea's `pattern` is written in.
 
 use dhcp_config::LogSeverity;
 
 use super::severity_name;
 
-/// One message on its way.
+/// One log message.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
-    /// When it was said.
+    /// Time of the message, in microseconds since 1970.
     pub(super) wall_us: u64,
     pub(super) severity: LogSeverity,
-    /// The logger's whole name.
+    /// Full name of the logger.
     pub(super) logger: String,
-    /// The name of the thread that said it.
+    /// Name of the thread that logged the message.
     pub(super) thread: String,
     /// Identifier and message.
     pub(super) text: String,
@@ -32,7 +32,7 @@ enum Piece {
 
 #[derive(Clone, Debug)]
 enum Kind {
-    /// A time, local or not, in the notation of strftime with `%q` for milliseconds.
+    /// A time, local or UTC, in the notation of strftime with `%q` for milliseconds.
     Time {
         format: String,
         is_local: bool,
@@ -42,19 +42,19 @@ enum Kind {
     Process,
     Thread,
     Message,
-    /// What we do not know of: file, line, method.
+    /// A field without a value here: file, line, method.
     Nothing,
 }
 
-/// Kea's for consoles and files.
+/// Kea's pattern for consoles and files.
 const LINE: &str = "%D{%Y-%m-%d %H:%M:%S.%q} %-5p [%c/%i.%t] %m\n";
-/// Kea's for the system log.
+/// Kea's pattern for the system log.
 const SYSTEM_LOG: &str = "%-5p [%c.%t] %m\n";
-/// What log4cplus writes for a time without a format.
+/// Format of log4cplus for a time without a format.
 const TIME: &str = "%Y-%m-%d %H:%M:%S";
 
 impl Layout {
-    /// The layout of `pattern`; the default one when it is empty.
+    /// Compiles `pattern`; an empty one stands for the default.
     pub(super) fn new(pattern: &str, is_system_log: bool) -> Self {
         let pattern = match pattern {
             "" if is_system_log => SYSTEM_LOG,
@@ -86,7 +86,7 @@ impl Layout {
         Self { pieces }
     }
 
-    /// One line of `record`, which says `text`, without the end of the line.
+    /// Returns the line of `record` with `text`, without a line end.
     pub(super) fn line(&self, record: &Record, text: &str, utc_offset_s: i64) -> String {
         let mut line = String::with_capacity(text.len() + 80);
         for piece in &self.pieces {
@@ -103,7 +103,7 @@ impl Layout {
 }
 
 fn push_fitted(line: &mut String, value: &str, left: bool, min: usize, max: usize) {
-    // The end of a value tells more than its beginning, as log4cplus sees it.
+    // If a value is too long, its end is kept, as in log4cplus.
     let len = value.chars().count();
     let shown: String = value.chars().skip(len.saturating_sub(max)).collect();
     let padding = " ".repeat(min.saturating_sub(len));
@@ -116,7 +116,7 @@ fn push_fitted(line: &mut String, value: &str, left: bool, min: usize, max: usiz
     }
 }
 
-/// The field behind a `%`, and what follows it; `None` for `%%`.
+/// Parses the field after a `%`, and returns it with the rest; `None` for `%%`.
 fn field(text: &str) -> (Option<Piece>, &str) {
     if let Some(rest) = text.strip_prefix('%') {
         return (None, rest);
@@ -155,7 +155,7 @@ fn field(text: &str) -> (Option<Piece>, &str) {
 
 fn number(text: &str) -> (Option<usize>, &str) {
     let end = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
-    // Wider than any line would be a mistake, not a wish.
+    // A width above 1,000 is a mistake.
     (text[..end].parse().ok().map(|number: usize| number.min(1_000)), &text[end..])
 }
 
@@ -176,7 +176,7 @@ impl Kind {
     }
 }
 
-/// A time as people write it.
+/// Calendar date and time of day.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Civil {
     year: i64,
@@ -192,7 +192,7 @@ const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 impl Civil {
-    /// The time `wall_us` microseconds after 1970, `offset_s` seconds east of Greenwich.
+    /// Converts `wall_us` microseconds since 1970 to the time `offset_s` seconds east of Greenwich.
     pub(super) fn new(wall_us: u64, offset_s: i64) -> Self {
         let wall_s = wall_us / 1_000_000;
         let local_s = wall_s.cast_signed() + offset_s;
@@ -217,8 +217,8 @@ impl Civil {
         }
     }
 
-    /// The time in the notation of strftime, with `%q` for milliseconds and `%Q` for those with
-    /// microseconds behind a point. What is not known stays as it is.
+    /// Formats the time in the notation of strftime, with `%q` for milliseconds and `%Q` for
+    /// milliseconds with microseconds after a point. Unknown letters stay as they are.
     pub(super) fn format(&self, format: &str) -> String {
         let (hour, minute, second) =
             (self.second_of_day / 3_600, self.second_of_day / 60 % 60, self.second_of_day % 60);
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn days_are_those_of_the_calendar() {
         let day = |s: u64, offset| Civil::new(s * 1_000_000, offset).format("%F %T");
-        // Of `date -u -d @...`.
+        // Expected values of `date -u -d @...`.
         assert_eq!(day(0, 0), "1970-01-01 00:00:00");
         assert_eq!(day(0, -3_600), "1969-12-31 23:00:00");
         assert_eq!(day(1_078_012_799, 0), "2004-02-28 23:59:59");

@@ -1,13 +1,15 @@
 //! Log messages: Kea's logger names, severities, outputs and layouts, off the packet path.
 //!
-//! Whoever has something to say uses the macros of `tracing` with a logger's name as target, below
-//! the root logger `kea-dhcp4` or `kea-dhcp6` ([`DAEMON`] stands for the child that is named like
-//! the family), and Kea's message identifier as the field `id` (`DHCPX_` stands for `DHCP4_` or
-//! `DHCP6_`). The message goes into a bounded queue; a thread of its own writes it. What does not
-//! fit is counted, and the count is told. Nothing is logged per packet unless a logger asks for it.
+//! Code logs with the macros of `tracing`. The target is a logger's name below the root logger
+//! `kea-dhcp4` or `kea-dhcp6` ([`DAEMON`] is the child that is named like the family), and the
+//! field `id` is Kea's message identifier (`DHCPX_` stands for `DHCP4_` or `DHCP6_`). The message
+//! goes into a bounded queue, from which a thread writes it. Messages that do not fit are counted,
+//! and the log reports the count. Nothing is logged per packet unless a logger's settings demand
+//! it.
 //!
-//! Further fields with a meaning: `debuglevel` is Kea's, from which on a message of DEBUG is written;
-//! `fatal` makes an error one that ends the server; `at_us` is the time of what is told later.
+//! Further fields with a meaning: `debuglevel` is Kea's, from which on a message of DEBUG is
+//! written; `fatal` makes an error one that ends the server; `at_us` is the time of an event that
+//! is logged later.
 
 mod hearing;
 mod layout;
@@ -36,13 +38,13 @@ use routes::Routes;
 use text::Collected;
 use writer::Message;
 
-/// The target of what the daemon itself has to say: `kea-dhcp4.dhcp4`, `kea-dhcp6.dhcp6`.
+/// Target of the daemon's own messages: `kea-dhcp4.dhcp4`, `kea-dhcp6.dhcp6`.
 pub(crate) const DAEMON: &str = "daemon";
 
-/// Messages that wait for the writer at most.
+/// Largest number of messages that wait for the writer.
 const QUEUE_CAPACITY: usize = 4_096;
 
-/// A count and what is counted, as in "1 subnet" or "2 subnets".
+/// Formats a count with its noun, as in "1 subnet" or "2 subnets".
 #[must_use]
 pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
@@ -59,34 +61,34 @@ pub fn identifier(id: &str, version: IpVersion) -> String {
 static LOG: OnceLock<Arc<Log>> = OnceLock::new();
 
 thread_local! {
-    /// True for a thread that waits where the queue is full, and loses no message.
+    /// True for a thread that waits while the queue is full, and loses no message.
     static WAITS_FOR_ROOM: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has the calling thread wait where the queue is full.
+/// Makes the calling thread wait while the queue is full.
 pub(crate) fn wait_for_room_in_this_thread() {
     WAITS_FOR_ROOM.set(true);
 }
 
-/// What is wanted of single messages, for shards to look at.
+/// Levels of detail about single messages, for shards to read.
 static HEARING: AtomicU32 = AtomicU32::new(Hearing::NOBODY.to_bits());
 
-/// Where messages go on their way to the writer.
+/// State of the log, up to the queue of the writer.
 #[derive(Debug)]
 struct Log {
     /// `dhcp4` or `dhcp6`.
     family: &'static str,
     routes: RwLock<Arc<Routes>>,
-    /// The routes are those of loggers that were configured.
+    /// True if `routes` come from configured loggers.
     is_configured: AtomicBool,
     queue: SyncSender<Message>,
-    /// Messages that were said before the loggers were configured; `None` once they are.
+    /// Messages from before the loggers were configured; `None` after that.
     early: Mutex<Option<Vec<EarlyMessage>>>,
-    /// Messages that found the queue full since this was last told.
+    /// Messages that found the queue full since the last report.
     dropped: Arc<AtomicU64>,
 }
 
-/// A message that was said before the loggers were configured.
+/// A message from before the loggers were configured.
 #[derive(Debug)]
 struct EarlyMessage {
     target: &'static str,
@@ -94,18 +96,18 @@ struct EarlyMessage {
     record: Record,
 }
 
-/// Starts the log of this process, with the loggers that hold without configuration: everything
-/// from INFO up to standard error. The first call of a process counts.
+/// Starts the log of this process with the default loggers: everything from INFO up goes to
+/// standard error. Only the first call in a process has an effect.
 pub(crate) fn start(family: &'static str) {
     LOG.get_or_init(|| {
         let log = Arc::new(Log::new(family, QUEUE_CAPACITY).0);
-        // Another subscriber can only be that of a test, which then hears us.
+        // Another subscriber can only be that of a test, which then receives our messages.
         tracing::subscriber::set_global_default(Tap(Arc::clone(&log))).ok();
         log
     });
 }
 
-/// Follows `loggers` from now on.
+/// Uses `loggers` from now on.
 pub(crate) fn configure(loggers: &[Logger]) {
     if let Some(log) = LOG.get() {
         log.configure(loggers);
@@ -113,12 +115,12 @@ pub(crate) fn configure(loggers: &[Logger]) {
     }
 }
 
-/// Whether the configuration says where messages go.
+/// Returns true if the configuration has loggers.
 pub(crate) fn is_configured() -> bool {
     LOG.get().is_some_and(|log| log.is_configured.load(Ordering::Relaxed))
 }
 
-/// What anybody wants to know of single messages. One load.
+/// Returns the levels of detail about single messages that loggers take. It costs one atomic load.
 pub(crate) fn hearing() -> Hearing {
     Hearing::from_bits(HEARING.load(Ordering::Relaxed))
 }
@@ -132,7 +134,8 @@ pub(crate) fn problem(problem: &Problem) {
     }
 }
 
-/// Lowers the priority of the calling thread, which does `what`, below that of packets.
+/// Lowers the priority of the calling thread below that of threads for packets; `what` describes
+/// the thread in the warning.
 pub(crate) fn give_way(what: &str) {
     if let Err(cause) = netio::thread::give_way() {
         tracing::warn!(
@@ -143,7 +146,7 @@ pub(crate) fn give_way(what: &str) {
     }
 }
 
-/// Returns when all that has been said so far is written.
+/// Waits until all messages so far are written.
 pub(crate) fn flush() {
     if let Some(log) = LOG.get() {
         log.flush();
@@ -151,7 +154,7 @@ pub(crate) fn flush() {
 }
 
 impl Log {
-    /// A log and the thread that writes it, which ends with it.
+    /// Creates a log and its writer's thread, which ends with the log.
     fn new(family: &'static str, capacity: usize) -> (Self, thread::JoinHandle<()>) {
         let (queue, messages) = sync_channel(capacity);
         let dropped = Arc::<AtomicU64>::default();
@@ -173,7 +176,7 @@ impl Log {
         tracing::callsite::rebuild_interest_cache();
         let early = self.early.lock().unwrap_or_else(PoisonError::into_inner).take();
         for EarlyMessage { target, level, record } in early.into_iter().flatten() {
-            // All of it has gone to standard error already.
+            // All early messages have gone to standard error already.
             let elsewhere = routes.sinks_elsewhere(target, level);
             if !elsewhere.is_empty() && routes.wants(target, record.severity, 0) {
                 self.put(Message::Record(record, elsewhere));
@@ -203,7 +206,7 @@ impl Log {
 
     fn flush(&self) {
         let (sender, flushed) = sync_channel(1);
-        // Waits for room, unlike messages.
+        // A flush waits for room, unlike messages.
         if self.queue.send(Message::Flush(self.routes().all(), sender)).is_ok() {
             flushed.recv().ok();
         }
@@ -237,7 +240,7 @@ impl Log {
     }
 }
 
-/// The end of the log that `tracing` speaks to. Spans are not kept.
+/// Subscriber of `tracing` that feeds the log. Spans are ignored.
 struct Tap(Arc<Log>);
 
 impl Subscriber for Tap {
@@ -270,7 +273,7 @@ impl Subscriber for Tap {
     fn exit(&self, _span: &Id) {}
 }
 
-/// The name of a severity, as Kea writes it.
+/// Returns Kea's name of a severity.
 const fn severity_name(severity: LogSeverity) -> &'static str {
     match severity {
         LogSeverity::None => "NONE",

@@ -1,4 +1,4 @@
-//! Which messages go where: the configured loggers, and what those inherit that set less.
+//! Routing of messages: the configured loggers, and the settings that loggers inherit.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use super::sink::Sink;
 use super::{DAEMON, Hearing};
 use crate::narrate::Topic;
 
-/// From this `debuglevel` on, the finest messages are written too.
+/// `debuglevel` from which on the finest messages are written too.
 const TRACE_FROM: u8 = 50;
 
-/// The loggers in force.
+/// Loggers in force.
 #[derive(Debug)]
 pub(super) struct Routes {
     family: &'static str,
-    /// Names with what they take; longer names first, the root logger last.
+    /// Loggers by name; longer names first, the root logger last.
     routes: Vec<Route>,
 }
 
@@ -35,7 +35,7 @@ impl Route {
     }
 }
 
-/// The severity that Kea gives messages of `level`.
+/// Returns the severity that Kea gives messages of `level`.
 pub(super) fn severity(level: Level) -> LogSeverity {
     match level {
         Level::ERROR => LogSeverity::Error,
@@ -48,7 +48,7 @@ pub(super) fn severity(level: Level) -> LogSeverity {
 fn filter(severity: LogSeverity, debug_level: u8) -> LevelFilter {
     match severity {
         LogSeverity::None => LevelFilter::OFF,
-        // Which errors are fatal is told by a field of theirs.
+        // A field marks fatal errors; their level is that of other errors.
         LogSeverity::Fatal | LogSeverity::Error => LevelFilter::ERROR,
         LogSeverity::Warn => LevelFilter::WARN,
         LogSeverity::Info => LevelFilter::INFO,
@@ -58,8 +58,8 @@ fn filter(severity: LogSeverity, debug_level: u8) -> LevelFilter {
 }
 
 impl Routes {
-    /// The loggers of a server of `family` (`dhcp4`, `dhcp6`) as `loggers` say. A logger without
-    /// outputs has those of the root logger, which are standard error unless it says otherwise.
+    /// Creates the loggers `loggers` of a server of `family` (`dhcp4`, `dhcp6`). A logger without
+    /// outputs has those of the root logger, whose default is standard error.
     pub(super) fn new(family: &'static str, loggers: &[Logger]) -> Self {
         let mut sinks: Vec<Arc<Sink>> = Vec::new();
         let mut shared = |output: &LogOutput| {
@@ -97,26 +97,27 @@ impl Routes {
         Self { family, routes }
     }
 
-    /// The whole name of the logger that `target` stands for.
+    /// Returns the full name of the logger for `target`.
     pub(super) fn name(&self, target: &str) -> String {
         let child = if target == DAEMON { self.family } else { target };
         format!("{}.{child}", root_name(self.family))
     }
 
-    /// Where a message goes; `None` when nobody wants it.
+    /// Returns the sinks of a message; `None` if no logger takes it.
     pub(super) fn sinks(&self, target: &str, level: Level) -> Option<Arc<[Arc<Sink>]>> {
         let route = self.route(target)?;
         (level <= route.most_detailed()).then(|| Arc::clone(&route.sinks))
     }
 
-    /// Where a message goes, standard error left out.
+    /// Returns the sinks of a message except standard error.
     pub(super) fn sinks_elsewhere(&self, target: &str, level: Level) -> Arc<[Arc<Sink>]> {
         let sinks = self.sinks(target, level);
         let sinks = sinks.iter().flat_map(|sinks| sinks.iter().cloned());
         sinks.filter(|sink| sink.output().destination != LogDestination::Stderr).collect()
     }
 
-    /// Whether a message that has somewhere to go is wanted by what only its fields tell.
+    /// Returns true if the logger takes a message that has sinks, judged by severity and debug
+    /// level from its fields.
     pub(super) fn wants(&self, target: &str, severity: LogSeverity, debug_level: u8) -> bool {
         let Some(route) = self.route(target) else { return false };
         match severity {
@@ -126,9 +127,10 @@ impl Routes {
         }
     }
 
-    /// Extent of the lines about single messages: at DEBUG all up to the level, and at INFO what
-    /// Kea has at INFO where a logger of this name asks for it. The root logger alone does not: a
-    /// server without a logger for leases is not slowed down by lines about them.
+    /// Returns the extent of the lines about single messages: at DEBUG all up to the level, and at
+    /// INFO Kea's lines of INFO if a logger of this name is configured. The root logger at INFO
+    /// does not suffice: lines about leases must not slow down a server without a logger for
+    /// leases.
     pub(super) fn hearing(&self) -> Hearing {
         let wanted = |hearing: Hearing, topic: Topic| match self.route(topic.name()) {
             Some(Route { severity: LogSeverity::Debug, debug_level, .. }) => {
@@ -153,12 +155,12 @@ impl Routes {
         self.routes.iter().find(holds)
     }
 
-    /// Every sink, some of them more than once.
+    /// Returns all sinks, possibly with duplicates.
     pub(super) fn all(&self) -> Vec<Arc<Sink>> {
         self.routes.iter().flat_map(|route| route.sinks.iter().cloned()).collect()
     }
 
-    /// The finest level that any logger takes.
+    /// Returns the finest level that any logger takes.
     pub(super) fn most_detailed(&self) -> LevelFilter {
         self.routes.iter().map(Route::most_detailed).max().unwrap_or(LevelFilter::OFF)
     }

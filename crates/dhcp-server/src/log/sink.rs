@@ -1,4 +1,4 @@
-//! Where lines end up: a stream, the system log, or a file that is rotated.
+//! Outputs of log lines: a stream, the system log, or a file that is rotated.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -17,20 +17,20 @@ use crate::policy;
 const ROTATION_MIN_BYTES: u64 = 200 << 10;
 /// Mode of a log file, as with Kea's umask.
 const MODE: u32 = 0o640;
-/// Where the system log listens.
+/// Socket of the system log.
 const SYSTEM_LOG: &str = "/dev/log";
 
-/// One output. Only the writer's thread writes.
+/// One output. Only the writer's thread writes to it.
 #[derive(Debug)]
 pub(super) struct Sink {
     output: LogOutput,
-    /// Who speaks, in the system log.
+    /// Program name in the system log.
     ident: String,
     layout: Layout,
     state: Mutex<State>,
 }
 
-/// Opened when there is something to be written.
+/// State of an output, which is opened when there is something to be written.
 #[derive(Debug)]
 enum State {
     Closed,
@@ -39,24 +39,24 @@ enum State {
         len: u64,
     },
     SystemLog(UnixDatagram),
-    /// It cannot be opened, and that has been told.
+    /// The output cannot be opened, which has been reported.
     Broken,
 }
 
 impl Sink {
-    /// The sink of `output` for the root logger `ident`.
+    /// Creates the sink of `output` for the root logger `ident`.
     pub(super) fn new(output: LogOutput, ident: String) -> Self {
         let is_system_log = matches!(output.destination, LogDestination::Syslog(_));
         let layout = Layout::new(&output.pattern, is_system_log);
         Self { output, ident, layout, state: Mutex::new(State::Closed) }
     }
 
-    /// What was configured.
+    /// Returns the configured output.
     pub(super) const fn output(&self) -> &LogOutput {
         &self.output
     }
 
-    /// Writes `record`. What cannot be written elsewhere goes to standard error.
+    /// Writes `record`. If the output fails, the line goes to standard error.
     pub(super) fn write(&self, record: &Record, utc_offset_s: i64) {
         for text in lines(&record.text) {
             let line = self.layout.line(record, &text, utc_offset_s);
@@ -79,7 +79,7 @@ impl Sink {
         }
     }
 
-    /// Hands over what is still buffered.
+    /// Writes buffered lines to the file.
     pub(super) fn flush(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let State::File { file, .. } = &mut *state
@@ -89,8 +89,8 @@ impl Sink {
         }
     }
 
-    /// Tells on standard error that the output cannot be written, and writes there what it still
-    /// had to write.
+    /// Reports on standard error that the output cannot be written, and writes the lines that it
+    /// still buffers there.
     fn give_up(&self, state: &mut State, cause: &io::Error) {
         let what = match &self.output.destination {
             LogDestination::File(name) => policy::LOGS.path().join(name).display().to_string(),
@@ -123,8 +123,8 @@ impl Sink {
             *state = State::Closed;
         }
         if !matches!(state, State::File { .. }) {
-            // A link in the folder must not lead to another file, nor a pipe without a reader hold
-            // up the log.
+            // A symbolic link in the folder must not lead to another file, nor a pipe without a
+            // reader hold up the log.
             let flags = netio::file::NO_FOLLOW | netio::file::NON_BLOCKING;
             let mut options = OpenOptions::new();
             options.append(true).create(true).mode(MODE).custom_flags(flags);
@@ -143,7 +143,8 @@ impl Sink {
     }
 }
 
-/// A broken stream is nobody's to be told about.
+/// Writes a line to a standard stream. If the stream is broken, there is no one to report the error
+/// to.
 fn put(stream: &mut impl Write, line: &str) {
     writeln!(stream, "{line}").and_then(|()| stream.flush()).ok();
 }
@@ -155,7 +156,7 @@ fn send(state: &mut State, datagram: &str) -> io::Result<()> {
         *state = State::SystemLog(socket);
     }
     let State::SystemLog(socket) = state else { unreachable!("it was just connected") };
-    // It may have been started anew.
+    // The system log may have been restarted.
     if socket.send(datagram.as_bytes()).is_err() {
         socket.connect(SYSTEM_LOG)?;
         socket.send(datagram.as_bytes())?;
@@ -163,15 +164,15 @@ fn send(state: &mut State, datagram: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// `log` becomes `log.1`, that `log.2` and so on up to the first number that is free, `log.VERSIONS` at
-/// most.
+/// Renames `log` to `log.1`, that to `log.2` and so on up to the first number that is free,
+/// `log.VERSIONS` at most.
 fn rotate(path: &Path, versions: u32) -> io::Result<()> {
     let numbered = |number: u32| {
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".{number}"));
         PathBuf::from(name)
     };
-    // Only those that exist are moved, so that a large number of versions costs nothing.
+    // Only existing files are moved, so that a large number of versions costs nothing.
     let free = (1..versions).find(|&number| fs::symlink_metadata(numbered(number)).is_err());
     for number in (1..free.unwrap_or(versions)).rev() {
         fs::rename(numbered(number), numbered(number + 1))?;
@@ -179,7 +180,8 @@ fn rotate(path: &Path, versions: u32) -> io::Result<()> {
     fs::rename(path, numbered(1))
 }
 
-/// Codes of RFC 5424 §6.2.1; what is not known is `local0`, Kea's default.
+/// Returns the code of a facility (RFC 5424 §6.2.1); an unknown name stands for `local0`, Kea's
+/// default.
 fn facility_code(name: &str) -> u8 {
     const NAMES: [&str; 24] = [
         "kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron",

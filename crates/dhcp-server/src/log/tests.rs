@@ -1,4 +1,4 @@
-//! The log from the macros to a file.
+//! Tests of the log from the macros to a file.
 
 use std::fs;
 
@@ -24,7 +24,8 @@ fn to_file(path: &std::path::Path, pattern: &str) -> Logger {
     }
 }
 
-/// What `say` says to a server of `family` whose `loggers` write to the file at `path`, which goes.
+/// Returns the lines that `say` logs at a server of `family` whose `loggers` write to the file at
+/// `path`, and removes the file.
 fn written(
     family: &'static str,
     path: &std::path::Path,
@@ -79,7 +80,7 @@ fn what_is_said_early_is_written_by_the_loggers_once_they_are_configured() {
         tracing::info!(target: DAEMON, "nobody wants this");
         log.configure(&[to_file.clone()]);
         tracing::warn!(target: DAEMON, "late");
-        // Another configuration has nothing early to tell.
+        // Another configuration has no early messages to write.
         log.configure(&[to_stderr]);
         log.configure(&[to_file]);
     });
@@ -107,7 +108,7 @@ fn a_flush_hands_over_lines_of_outputs_that_are_no_longer_configured() {
     let (queue, messages) = sync_channel(2);
     let (done, flushed) = sync_channel(1);
     queue.send(Message::Record(record, Arc::new([sink]))).unwrap();
-    // All outputs of the configuration in force: none.
+    // The configuration in force has no outputs.
     queue.send(Message::Flush(Vec::new(), done)).unwrap();
     let writing = thread::spawn(move || writer::write(&messages, &AtomicU64::new(0)));
     flushed.recv().unwrap();
@@ -118,7 +119,7 @@ fn a_flush_hands_over_lines_of_outputs_that_are_no_longer_configured() {
     assert_eq!(text, "before\n");
 }
 
-/// The source files of this crate below `folder`, without tests.
+/// Collects the source files of this crate below `folder`, without tests.
 fn sources(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
     for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         if entry.is_dir() && !entry.ends_with("tests") {
@@ -141,7 +142,7 @@ fn every_message_has_an_identifier() {
             let names = ["trace!(", "debug!(", "info!(", "warn!(", "error!("];
             let Some(name) = names.iter().find(|name| call.starts_with(**name)) else { continue };
             let message = call[name.len()..].split('"').collect::<Vec<_>>();
-            // Of target, fields and text only these stand in front of the text.
+            // Only target and fields precede the text.
             let fields = match message[..] {
                 [target, _, fields, id, ..] if target.trim() == "target:" => {
                     let own = fields.trim_start_matches(',').trim();
@@ -198,7 +199,7 @@ fn a_full_queue_drops_and_says_how_many() {
     let routes = Arc::new(Routes::new("dhcp4", &loggers));
     let (queue, messages) = sync_channel(3);
     let dropped = Arc::<AtomicU64>::default();
-    // Nobody writes yet.
+    // No thread writes yet.
     let log = Log {
         family: "dhcp4",
         routes: RwLock::new(routes),

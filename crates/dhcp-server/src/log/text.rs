@@ -1,29 +1,29 @@
-//! The text of a message: what an event carries, made safe for one or more lines.
+//! Text of a message: the content of an event, made safe for one or more lines.
 
 use std::fmt::{self, Write};
 
 use tracing::field::{Field, Visit};
 
-/// Octets of one message.
+/// Longest text of a message, in bytes.
 const TEXT_MAX_BYTES: usize = 64 << 10;
 
-/// The fields of an event.
+/// Fields of an event.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
     id: String,
     message: String,
     /// Other fields, ` name=value` each.
     rest: String,
-    /// Kea's level from which on a message of DEBUG is written.
+    /// Kea's debug level from which on a message of DEBUG is written.
     pub(super) debug_level: u8,
-    /// When it happened, if that was before it is told.
+    /// Time of the event in microseconds since 1970, if it is earlier than the log call.
     pub(super) at_us: Option<u64>,
-    /// Whether it is about the end of the server.
+    /// True if the message is about the end of the server.
     pub(super) is_fatal: bool,
 }
 
 impl Collected {
-    /// Identifier, message and further fields; longer ones are cut.
+    /// Joins identifier, message and further fields, and cuts them to the longest text.
     pub(super) fn into_text(self, family: &str) -> String {
         let id = identifier(&self.id, family);
         let space = if id.is_empty() || self.message.is_empty() { "" } else { " " };
@@ -36,8 +36,8 @@ impl Collected {
     }
 }
 
-/// The identifier `id` of a server of `family` (`dhcp4`, `dhcp6`): `DHCPX_` and `_VX_` stand for
-/// those of either.
+/// Returns the identifier `id` of a server of `family` (`dhcp4`, `dhcp6`): `DHCPX_` and `_VX_`
+/// stand for those of either.
 pub(super) fn identifier(id: &str, family: &str) -> String {
     match id.strip_prefix("DHCPX_") {
         Some(rest) => format!("{}_{rest}", family.to_uppercase()),
@@ -74,8 +74,8 @@ impl Visit for Collected {
     }
 }
 
-/// The lines of `text`, with characters that would confuse a terminal or a reader of lines written
-/// as `\xNN`.
+/// Returns the lines of `text`. Characters that would confuse a terminal or a parser of lines are
+/// written as `\xNN`.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = String> + '_ {
     text.lines().map(|line| {
         let mut safe = String::with_capacity(line.len());

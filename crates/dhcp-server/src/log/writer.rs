@@ -10,17 +10,17 @@ use netio::Clock;
 use super::layout::Record;
 use super::sink::Sink;
 
-/// What the writer is given.
+/// Item of the writer's queue.
 #[derive(Debug)]
 pub(super) enum Message {
-    /// A message and where it goes.
+    /// A message and its sinks.
     Record(Record, Arc<[Arc<Sink>]>),
-    /// Hand over what these have buffered, and say when all that came before is written.
+    /// Request to flush these sinks, and to signal when all earlier messages are written.
     Flush(Vec<Arc<Sink>>, SyncSender<()>),
 }
 
-/// Writes `messages` until nobody can send more; tells how many were `dropped` where the next one
-/// goes. What waits is written in one go: a line is handed over when no other waits behind it.
+/// Writes `messages` until all senders are gone, and reports the number of `dropped` messages at
+/// the sinks of the next one. Sinks are flushed only when no further message waits.
 pub(super) fn write(messages: &Receiver<Message>, dropped: &AtomicU64) {
     let mut written: Vec<Arc<Sink>> = Vec::new();
     while let Ok(first) = messages.recv() {
@@ -37,7 +37,7 @@ pub(super) fn write(messages: &Receiver<Message>, dropped: &AtomicU64) {
                     }
                 }
                 Message::Flush(sinks, done) => {
-                    // Those of an earlier configuration may hold lines that came before, too.
+                    // Sinks of an earlier configuration may buffer earlier lines, too.
                     sinks.iter().chain(&written).for_each(|sink| sink.flush());
                     done.send(()).ok();
                 }

@@ -1,10 +1,10 @@
-//! What is logged of single messages when somebody wants to read it, under Kea's loggers,
-//! identifiers and debug levels. While nobody does, a message costs one look at [`Hearing`]; when
-//! somebody does, a shard copies it for the thread of [`Narration`], which makes the text.
+//! Log lines about single messages, under Kea's loggers, identifiers and debug levels. While no
+//! logger takes them, a message costs one test of [`Hearing`]; otherwise a shard copies the message
+//! for the thread of [`Narration`], which makes the text.
 //!
-//! Kea logs every message at INFO. Here a logger has to ask for that, by DEBUG or by the name of
-//! the logger of single messages: a server is not to be slowed down by its log unless its operator
-//! says so.
+//! Kea logs every message at INFO. Here a logger has to be configured for that, by DEBUG or by the
+//! name of the logger of single messages: the log must not slow a server down unless its operator
+//! configures it so.
 
 mod questions;
 mod recorder;
@@ -29,13 +29,13 @@ pub(crate) use thread::Narration;
 pub(crate) use v4::tell as tell_v4;
 pub(crate) use v6::tell as tell_v6;
 
-/// `decline-probation-period` of the configuration in force, which lines about declined leases
-/// name.
+/// `decline-probation-period` of the configuration in force in seconds, which lines about declined
+/// leases contain.
 static PROBATION_S: AtomicU32 = AtomicU32::new(0);
-/// A flag: leases that are given back stay with their clients for a while, as Kea's lines tell.
+/// True if released leases stay with their clients for a while, which lines in Kea's style mention.
 static KEEPS_RELEASED: AtomicBool = AtomicBool::new(false);
 
-/// Tells of declined and released leases by these terms from now on.
+/// Sets the terms for lines about declined and released leases.
 pub(crate) fn set_terms(probation_s: u32, expired: &ExpiredLeases) {
     let keeps_released = expired.flush_reclaimed_timer_wait_s > 0 && expired.hold_reclaimed_s > 0;
     PROBATION_S.store(probation_s, Ordering::Relaxed);
@@ -46,12 +46,12 @@ fn probation_s() -> u32 {
     PROBATION_S.load(Ordering::Relaxed)
 }
 
-/// Returns true when a lease that is given back stays with its client for a while.
+/// Returns true if a released lease stays with its client for a while.
 fn keeps_released() -> bool {
     KEEPS_RELEASED.load(Ordering::Relaxed)
 }
 
-/// The loggers of single messages.
+/// Loggers of single messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Topic {
     /// `packets`
@@ -63,10 +63,10 @@ pub(crate) enum Topic {
 }
 
 impl Topic {
-    /// All of them.
+    /// All topics.
     pub(crate) const ALL: [Self; 3] = [Self::Packets, Self::BadPackets, Self::Leases];
 
-    /// The logger's name below the root.
+    /// Returns the logger's name below the root.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Packets => "packets",
@@ -76,17 +76,17 @@ impl Topic {
     }
 }
 
-/// A message of the log as Kea knows it.
+/// A log message of Kea.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Line {
     topic: Topic,
-    /// Kea's `debuglevel` from which on it is written; 0 for what Kea has at INFO.
+    /// Kea's `debuglevel` from which on the message is written; 0 for Kea's messages at INFO.
     level: u8,
     /// Kea's identifier, with `DHCPX` for `DHCP4` or `DHCP6`.
     id: &'static str,
 }
 
-/// Kea's levels.
+/// Kea's debug levels.
 const ALWAYS: u8 = 0;
 const PACKET_HANDLING: u8 = 15;
 const BASIC: u8 = 40;
@@ -103,18 +103,18 @@ const PACKET_SEND_FAIL: Line = line(Topic::Packets, ALWAYS, "DHCPX_PACKET_SEND_F
 const QUEUE_FULL: Line = line(Topic::Packets, BASIC, "DHCPX_PACKET_QUEUE_FULL");
 const LEASE_ALLOC: Line = line(Topic::Leases, ALWAYS, "DHCPX_LEASE_ALLOC");
 
-/// Who writes, and with what.
+/// Writer of lines with the data that they need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Narrator<'d> {
     pub(crate) hearing: Hearing,
     /// Names of the interfaces.
     pub(crate) names: &'d InterfaceNames,
-    /// When what is told happened, on the wall clock.
+    /// Time of the event on the wall clock, in microseconds since 1970.
     pub(crate) at_us: u64,
 }
 
 impl Narrator<'_> {
-    /// Writes `line` with the text that `text` makes, if anybody wants it.
+    /// Writes `line` with the text of `text`, if a logger takes it.
     fn say(self, line: Line, text: impl FnOnce() -> String) {
         let Line { topic, level, id } = line;
         if !self.hearing.takes(topic, level) {
@@ -140,14 +140,14 @@ impl Narrator<'_> {
         }
     }
 
-    /// The name of the interface with `index`, or else the number.
+    /// Returns the name of the interface with `index`, or else the number.
     fn interface(self, index: u32) -> String {
         self.names.name(index).map_or_else(|| format!("number {index}"), str::to_owned)
     }
 }
 
-/// What both families tell of how a message came in: octets, from where, to where, through which
-/// interface.
+/// Writes the line of both families about a message's arrival: size in bytes, source, destination
+/// and interface.
 fn tell_of_arrival(narrator: Narrator<'_>, len: usize, way: (IpAddr, u16, IpAddr, u32)) {
     let (source, port, local, interface) = way;
     narrator.say(BUFFER_RECEIVED, || {
@@ -156,13 +156,13 @@ fn tell_of_arrival(narrator: Narrator<'_>, len: usize, way: (IpAddr, u16, IpAddr
     });
 }
 
-/// The type of the message that a reply answers.
+/// Returns the type of the message that a reply answers.
 fn answered<P: Protocol>(asked: dhcp_engine::Asked) -> &'static str {
     P::RECEIVED.get(asked.kind).copied().unwrap_or_default()
 }
 
-/// Returns true when `hearing` takes anything that `notice` may lead to; `is_request_needed` is
-/// asked whether a message that came in has to be remembered for the lines of its reply.
+/// Returns true if `hearing` takes any line that `notice` may lead to. `is_request_needed` returns
+/// true if a received message has to be remembered for the lines about its reply.
 fn wants<D>(
     hearing: Hearing,
     notice: &Notice<D>,
@@ -186,15 +186,15 @@ fn wants<D>(
     }
 }
 
-/// [`wants`] of a message of DHCPv4.
+/// Returns [`wants`] for a message of DHCPv4.
 fn wants_v4(hearing: Hearing, notice: NoticeOf<V4>) -> bool {
     wants(hearing, &notice, || false)
 }
 
-/// [`wants`] of the message `octets` of DHCPv6.
+/// Returns [`wants`] for the message `octets` of DHCPv6.
 fn wants_v6(hearing: Hearing, notice: NoticeOf<V6>, octets: &[u8]) -> bool {
     wants(hearing, &notice, || questions::is_needed(octets))
 }
 
-/// What became of a message of `P`.
+/// Outcome of a message of `P`.
 type NoticeOf<P> = Notice<<P as Protocol>::Destination>;

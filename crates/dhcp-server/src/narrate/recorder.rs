@@ -1,6 +1,6 @@
-//! The way of notices from a shard to the thread that tells of them: a shard copies what happened
-//! and the message, no more. It allocates nothing once its room is there, and never waits for a
-//! reader: notices without room are counted and lost.
+//! Queue of notices from a shard to the thread that logs them. A shard copies only the outcome and
+//! the message. It allocates nothing once its buffers exist, and never waits for a reader: notices
+//! without room are counted and lost.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,19 +13,19 @@ use dhcp_lease::v6::V6;
 use super::{NoticeOf, wants_v4, wants_v6};
 use crate::log::Hearing;
 
-/// Octets of messages that one shard's notices may hold.
+/// Size of the buffer for messages of one shard, in bytes.
 const OCTETS_MAX: usize = 8 << 20;
-/// Notices of one shard that may wait.
+/// Largest number of waiting notices of one shard.
 const NOTICES_MAX: usize = 32_768;
 
-/// Outcome of a message of either family, and how the message came in.
+/// Outcome of a message of either family, with the message's ingress.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Happened {
     V4(NoticeOf<V4>, v4::Ingress),
     V6(NoticeOf<V6>, v6::Ingress),
 }
 
-/// One notice; its message are the next `len` octets.
+/// One notice; its message is the next `len` bytes of the buffer.
 #[derive(Clone, Copy, Debug)]
 struct Notice {
     happened: Happened,
@@ -42,7 +42,8 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// Notes with all the room that they may take; memory is used as far as it was ever filled.
+    /// Allocates buffers of full size; the kernel provides memory only as far as they were ever
+    /// filled.
     pub(super) fn with_room() -> Self {
         Self {
             notices: Vec::with_capacity(NOTICES_MAX),
@@ -51,7 +52,7 @@ impl Notes {
         }
     }
 
-    /// Adds a notice where there is room for it.
+    /// Adds a notice if there is room for it; returns true if there was.
     fn push(&mut self, happened: Happened, wall_us: u64, octets: &[u8]) -> bool {
         let has_room = self.notices.len() < self.notices.capacity()
             && self.octets.len() + octets.len() <= self.octets.capacity();
@@ -67,7 +68,7 @@ impl Notes {
         self.octets.clear();
     }
 
-    /// Events with their times, and the message of each.
+    /// Returns the events with their times and their messages.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Happened, u64, &[u8])> {
         let mut rest = &self.octets[..];
         self.notices.iter().map(move |&Notice { happened, wall_us, len }| {
@@ -77,13 +78,13 @@ impl Notes {
         })
     }
 
-    /// Names of the interfaces.
+    /// Returns the names of the interfaces.
     pub(super) fn names(&self) -> &InterfaceNames {
         &self.names
     }
 }
 
-/// Wakes the thread that tells of notices.
+/// Signal that wakes the thread for notices.
 #[derive(Debug, Default)]
 pub(super) struct Bell {
     state: Mutex<BellState>,
@@ -106,13 +107,13 @@ impl Bell {
         self.rung.notify_one();
     }
 
-    /// Has the thread end once all has been told.
+    /// Makes the thread end after the remaining notices.
     pub(super) fn ring_for_the_last_time(&self) {
         *self.lock() = BellState { is_rung: true, is_last: true };
         self.rung.notify_one();
     }
 
-    /// Returns once there is something, or after `at_most`; true when it is the last time.
+    /// Waits for the signal, at most for `at_most`; returns true if the thread is to end.
     pub(super) fn wait(&self, at_most: Duration) -> bool {
         let state = self.lock();
         let waited = self.rung.wait_timeout_while(state, at_most, |state| !state.is_rung);
@@ -122,7 +123,7 @@ impl Bell {
     }
 }
 
-/// Notices of one shard on their way.
+/// Waiting notices of one shard.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     notes: Mutex<Notes>,
@@ -155,8 +156,8 @@ impl Mailbox {
         }
     }
 
-    /// Exchanges what waits for `notes`, whose contents go; how many notices were lost since the
-    /// last time.
+    /// Exchanges the waiting notices for the buffers of `notes`, whose content is dropped; returns
+    /// the number of notices lost since the last call.
     pub(super) fn take(&self, notes: &mut Notes) -> u64 {
         notes.clear();
         let mut waiting = self.lock();
@@ -166,12 +167,12 @@ impl Mailbox {
     }
 }
 
-/// A shard's end of a [`Mailbox`].
+/// Sending end of a [`Mailbox`], for a shard.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     mailbox: Arc<Mailbox>,
     hearing: Hearing,
-    /// When what is told happened.
+    /// Time of the next notices, in microseconds since 1970.
     wall_us: u64,
 }
 
@@ -180,34 +181,34 @@ impl Recorder {
         Self { mailbox, hearing: Hearing::NOBODY, wall_us: 0 }
     }
 
-    /// Knows the interfaces by `names` from now on.
+    /// Sets the names of the interfaces.
     pub(crate) fn set_names(&self, names: Arc<InterfaceNames>) {
         self.mailbox.lock().names = names;
     }
 
-    /// Takes note of what `hearing` takes from now on, as of the time `wall_us`.
+    /// Records notices that `hearing` takes from now on.
     pub(crate) const fn follow(&mut self, hearing: Hearing) {
         self.hearing = hearing;
     }
 
-    /// Takes the reading `wall_us` of the wall clock as the time of what is told next.
+    /// Sets the time of the next notices to `wall_us`.
     pub(crate) const fn set_time(&mut self, wall_us: u64) {
         self.wall_us = wall_us;
     }
 
-    /// True when anybody wants to know anything.
+    /// Returns true if a logger takes any notice.
     pub(crate) const fn is_wanted(&self) -> bool {
         self.hearing.is_any()
     }
 
-    /// Takes note of a message of DHCPv4, if anybody wants to know of it.
+    /// Records a notice about a message of DHCPv4, if a logger takes it.
     pub(crate) fn note_v4(&self, notice: NoticeOf<V4>, octets: &[u8], ingress: v4::Ingress) {
         if wants_v4(self.hearing, notice) {
             self.mailbox.put(Happened::V4(notice, ingress), self.wall_us, octets);
         }
     }
 
-    /// Takes note of a message of DHCPv6, if anybody wants to know of it.
+    /// Records a notice about a message of DHCPv6, if a logger takes it.
     pub(crate) fn note_v6(&self, notice: NoticeOf<V6>, octets: &[u8], ingress: v6::Ingress) {
         if wants_v6(self.hearing, notice, octets) {
             self.mailbox.put(Happened::V6(notice, ingress), self.wall_us, octets);
@@ -242,12 +243,12 @@ mod tests {
         recorder.follow(Hearing::NOBODY.with(Topic::Leases, 0));
         recorder.set_time(7);
         let octets = [1; 300];
-        // The first one makes the room.
+        // The first notice allocates the buffers.
         recorder.note_v4(sent(), &octets, ingress());
         let counted = allocation_counter::measure(|| {
             for _ in 1..NOTICES_MAX + 5 {
                 recorder.note_v4(sent(), &octets, ingress());
-                // Nobody wants to know that a message came.
+                // No logger takes the arrival of a message.
                 recorder.note_v4(Told::Received, &octets, ingress());
             }
         });
@@ -261,7 +262,7 @@ mod tests {
             is_sent && at_us == 7 && message == octets
         };
         assert!(notes.iter().all(is_whole));
-        // The exchanged room is used from now on.
+        // The exchanged buffers are used from now on.
         let counted = allocation_counter::measure(|| recorder.note_v4(sent(), &octets, ingress()));
         assert_eq!(counted.count_total, 0, "{counted:?}");
         assert_eq!((mailbox.take(&mut notes), notes.iter().count()), (0, 1));

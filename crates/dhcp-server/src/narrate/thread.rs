@@ -1,4 +1,4 @@
-//! The thread that tells of single messages.
+//! Thread that logs lines about single messages.
 
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle, sleep};
@@ -11,10 +11,10 @@ use crate::log::{self, DAEMON};
 
 /// Time in which notices gather, so that a shard seldom has to wake the thread.
 const GATHERING: Duration = Duration::from_millis(5);
-/// How long the thread sleeps at most: it looks whether notices were lost.
+/// Longest sleep of the thread, after which it checks for lost notices.
 const WAIT: Duration = Duration::from_secs(1);
 
-/// The mailboxes of all shards, and the thread once it was needed.
+/// Mailboxes of all shards, with the thread once it was needed.
 #[derive(Debug)]
 pub(crate) struct Narration {
     mailboxes: Vec<Arc<Mailbox>>,
@@ -23,23 +23,23 @@ pub(crate) struct Narration {
 }
 
 impl Narration {
-    /// Mailboxes for `shards` shards.
+    /// Creates mailboxes for `shards` shards.
     pub(crate) fn new(shards: usize) -> Self {
         let bell = Arc::<Bell>::default();
         let mailboxes = (0..shards).map(|_| Arc::new(Mailbox::new(Arc::clone(&bell)))).collect();
         Self { mailboxes, bell, thread: None }
     }
 
-    /// The mailbox of shard number `shard`.
+    /// Returns the mailbox of shard number `shard`.
     pub(crate) fn mailbox(&self, shard: usize) -> Arc<Mailbox> {
         Arc::clone(&self.mailboxes[shard])
     }
 
-    /// Starts the thread, if a logger wants to know of single messages and it does not run yet.
+    /// Starts the thread if a logger takes lines about single messages and it does not run yet.
     ///
     /// # Errors
     ///
-    /// When the system refuses a thread.
+    /// [`ServerError::System`] if the system refuses a thread.
     pub(crate) fn start_if_wanted(&mut self) -> Result<(), ServerError> {
         if self.thread.is_some() || !log::hearing().is_any() {
             return Ok(());
@@ -53,7 +53,7 @@ impl Narration {
         Ok(())
     }
 
-    /// Ends the thread when it has told all. Shards must have ended.
+    /// Ends the thread after it has logged all notices. Shards must have ended.
     pub(crate) fn stop(self) {
         if let Some(thread) = self.thread {
             self.bell.ring_for_the_last_time();
@@ -63,7 +63,7 @@ impl Narration {
 }
 
 fn narrate(mailboxes: &[Arc<Mailbox>], bell: &Bell) {
-    // Where this thread waits, mailboxes fill up; nothing else does.
+    // If this thread waits, only the mailboxes fill up.
     log::wait_for_room_in_this_thread();
     let mut notes = Notes::with_room();
     let mut questions: Vec<Questions> = mailboxes.iter().map(|_| Questions::default()).collect();
@@ -89,7 +89,7 @@ fn narrate(mailboxes: &[Arc<Mailbox>], bell: &Bell) {
     }
 }
 
-/// Tells of all of `notes`, whose requests `questions` remembers as long as they are needed.
+/// Logs all of `notes`; `questions` keeps their requests as long as they are needed.
 pub(super) fn tell_all(notes: &Notes, questions: &mut Questions) {
     let hearing = log::hearing();
     for (happened, at_us, octets) in notes.iter() {

@@ -1,4 +1,4 @@
-//! Messages of DHCPv4.
+//! Lines about messages of DHCPv4.
 
 use dhcp_engine::v4::{Destination, Ingress};
 use dhcp_engine::{DropReason, Notice, Protocol};
@@ -15,15 +15,15 @@ const PARSE_FAILED: Line = line(Topic::BadPackets, PACKET_HANDLING, "DHCP4_PACKE
 const LEASE_OFFER: Line = line(Topic::Leases, ALWAYS, "DHCP4_LEASE_OFFER");
 const REFUSED: Line = line(Topic::BadPackets, DETAIL, "DHCP4_PACKET_NAK_0004");
 const RELEASED: Line = line(Topic::Leases, ALWAYS, "DHCP4_RELEASE");
-/// The second line of a release, and its end: as Kea says it of leases that stay with their
-/// clients, and of those that do not.
+/// Second line of a release, and its end, for leases that stay with their clients and for others,
+/// in Kea's words.
 const KEPT: (Line, &str) =
     (line(Topic::Leases, ALWAYS, "DHCP4_RELEASE_EXPIRED"), "expired on release");
 const DELETED: (Line, &str) =
     (line(Topic::Leases, ALWAYS, "DHCP4_RELEASE_DELETED"), "was deleted on release");
 const DECLINED: Line = line(Topic::Leases, ALWAYS, "DHCP4_DECLINE_LEASE");
 
-/// Tells what became of the message `octets`, or of the reply if that is the notice.
+/// Logs the outcome of the message `octets`, or of the reply if that is the notice.
 pub(crate) fn tell(narrator: Narrator<'_>, notice: NoticeOf<V4>, octets: &[u8], ingress: Ingress) {
     let message = Message::parse(octets);
     let source = ingress.source;
@@ -112,7 +112,7 @@ fn sent(narrator: Narrator<'_>, destination: Destination, reply: &Message<'_>) {
     });
 }
 
-/// The client and its transaction, in Kea's notation.
+/// Returns the client and its transaction, in Kea's notation.
 fn label(message: &Message<'_>) -> String {
     let client = message.client_id().map_or_else(|| "no info".to_owned(), |id| hex(id.octets()));
     let (htype, xid) = (message.htype(), message.xid());
@@ -127,7 +127,7 @@ fn kind(message: &Message<'_>) -> String {
     }
 }
 
-/// Kea's message for a reason.
+/// Returns Kea's message for a drop reason.
 fn dropped(reason: DropReason, message: Option<&Message<'_>>, ingress: Ingress) -> Line {
     let bad = |id| line(Topic::BadPackets, PACKET_HANDLING, id);
     let kind = message.and_then(Message::message_type);

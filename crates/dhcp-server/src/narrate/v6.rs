@@ -1,4 +1,4 @@
-//! Messages of DHCPv6.
+//! Lines about messages of DHCPv6.
 
 use std::net::SocketAddrV6;
 
@@ -15,8 +15,8 @@ use super::{
 
 const RELEASED: Line = line(Topic::Leases, ALWAYS, "DHCP6_RELEASE_NA");
 const PREFIX_RELEASED: Line = line(Topic::Leases, ALWAYS, "DHCP6_RELEASE_PD");
-/// The second lines of a release, of an address and of a prefix, and their end: as Kea says it of
-/// leases that stay with their clients, and of those that do not.
+/// Second lines of a release, of an address and of a prefix, and their end, for leases that stay
+/// with their clients and for others, in Kea's words.
 const KEPT: (Line, Line, &str) = (
     line(Topic::Leases, ALWAYS, "DHCP6_RELEASE_NA_EXPIRED"),
     line(Topic::Leases, ALWAYS, "DHCP6_RELEASE_PD_EXPIRED"),
@@ -30,9 +30,9 @@ const DELETED: (Line, Line, &str) = (
 const DECLINED: Line = line(Topic::Leases, ALWAYS, "DHCP6_DECLINE_LEASE");
 const PARSE_FAILED: Line = line(Topic::BadPackets, PACKET_HANDLING, "DHCP6_PACKET_DROP_PARSE_FAIL");
 
-/// Tells what became of the message `octets`, or of the reply if that is the notice.
+/// Logs the outcome of the message `octets`, or of the reply if that is the notice.
 ///
-/// `questions` remembers requests that the lines of their replies need.
+/// `questions` keeps requests that the lines about their replies need.
 pub(crate) fn tell(
     narrator: Narrator<'_>,
     notice: NoticeOf<V6>,
@@ -100,8 +100,8 @@ fn sent(narrator: Narrator<'_>, to: SocketAddrV6, reply: &Message<'_>) {
     narrator.say(PACKET_SEND, || format!("{}: {} to {to}", label(reply), kind(reply)));
 }
 
-/// Tells of what `request`, a RELEASE if `is_release` and else a DECLINE, has ended: all that it
-/// names in associations that `reply` has no complaint about.
+/// Logs the leases that `request` has ended, a RELEASE if `is_release` and else a DECLINE: all
+/// addresses and prefixes in identity associations for which `reply` has no error.
 fn ended(narrator: Narrator<'_>, is_release: bool, request: &[u8], reply: &Message<'_>) {
     let Ok(packet) = Packet::parse(request) else { return };
     let is_refused = |ia: &Ia<'_>| {
@@ -142,7 +142,7 @@ fn ended(narrator: Narrator<'_>, is_release: bool, request: &[u8], reply: &Messa
     }
 }
 
-/// What a reply has in one identity association.
+/// Logs the content of a reply's identity association.
 fn tell_of_association(narrator: Narrator<'_>, asked: Asked, reply: &Message<'_>, ia: &Ia<'_>) {
     let lease = |id| line(Topic::Leases, ALWAYS, id);
     let failed = |id| line(Topic::Leases, DETAIL, id);
@@ -160,7 +160,7 @@ fn tell_of_association(narrator: Narrator<'_>, asked: Asked, reply: &Message<'_>
         (true, false, false) => lease("DHCP6_PD_LEASE_ALLOC"),
     };
     let say = |what: String, valid_s: u32| {
-        // A lifetime of 0 takes away.
+        // A lifetime of 0 withdraws the lease.
         if valid_s > 0 {
             narrator.say(given, || {
                 let end = match (is_offer, is_renewal) {
@@ -193,7 +193,7 @@ fn tell_of_association(narrator: Narrator<'_>, asked: Asked, reply: &Message<'_>
     }
 }
 
-/// The client and its transaction, in Kea's notation.
+/// Returns the client and its transaction, in Kea's notation.
 fn label(message: &Message<'_>) -> String {
     let client = message.client_id().map_or_else(|| "no info".to_owned(), hex);
     format!("duid=[{client}], [no hwaddr info], tid=0x{:x}", message.transaction_id())
@@ -204,7 +204,7 @@ fn kind(message: &Message<'_>) -> String {
     format!("{} (type {})", kind.name(), kind.code())
 }
 
-/// Kea's message for a reason.
+/// Returns Kea's message for a drop reason.
 const fn dropped(reason: DropReason) -> Line {
     let id = match reason {
         DropReason::ServiceDisabled => "DHCP6_PACKET_DROP_DHCP_DISABLED",

@@ -1,5 +1,5 @@
-//! A server of which each part makes one mistake: it goes on, says so and counts it. The server is
-//! a process of its own, since its panic hook is.
+//! Tests of a server of which each part panics once: it goes on, logs the panic and counts it. The
+//! server is a process of its own, since its panic hook is global.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,14 +17,14 @@ use serde_json::{Value, json};
 use crate::reload::Terms;
 use crate::server::{Settings, run_dhcp4};
 
-/// Environment variable with the places in which a process is to panic once, parted by commas.
+/// Environment variable with the places in which a process is to panic once, separated by commas.
 pub(super) const PLANTED: &str = "GODWIT_PLANTED_PANICS";
-/// Environment variable with the folder of the server that a process is to be.
+/// Environment variable with the folder of the server that a process is to run.
 const FOLDER: &str = "GODWIT_PLANTED_FOLDER";
-/// A server that has not done something by then does not do it at all.
+/// Time after which a server that has not done something never will.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// See [`super::planted`].
+/// Panics once at `place` if the environment names it; see [`super::planted`].
 pub(super) fn plant(place: &str) {
     static DONE: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let places = std::env::var(PLANTED).unwrap_or_default();
@@ -34,7 +34,7 @@ pub(super) fn plant(place: &str) {
     }
 }
 
-/// The server that the tests of this module start: this test program with another environment.
+/// Runs the server that the tests of this module start: this test program with another environment.
 #[test]
 fn planted_server() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
@@ -44,7 +44,7 @@ fn planted_server() {
         client_port: None,
         to_source: false,
         is_verbose: false,
-        // An HTTP socket without a password.
+        // The setting permits an HTTP socket without a password.
         terms: Terms { is_unrestricted: true, ..Terms::default() },
         is_repairing: false,
         accept_inactive: Vec::new(),
@@ -66,7 +66,7 @@ impl Planted {
         let folder = std::env::temp_dir().join(name.replace(',', "-"));
         fs::create_dir_all(&folder).unwrap();
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o750)).unwrap();
-        // Ports that the kernel does not give to others by itself.
+        // The ports are outside the range from which the kernel chooses ports.
         let taken = |port: &u16| {
             TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_err()
                 || UdpSocket::bind((Ipv4Addr::LOCALHOST, *port)).is_err()
@@ -109,7 +109,8 @@ impl Planted {
         }
     }
 
-    /// Returns the answer of the unix socket to `command`; empty when the connection ends without.
+    /// Returns the answer of the Unix socket to `command`; empty if the connection ends without
+    /// one.
     fn unix(&self, command: &Value) -> String {
         let stream = UnixStream::connect(self.folder.join("ctl")).unwrap();
         told(stream, &command.to_string())
@@ -157,7 +158,7 @@ fn configuration(folder: &Path, http_port: u16) -> Value {
     } })
 }
 
-/// Text of the answer to a command that panicked.
+/// Returns true if `answer` is that of a command that panicked.
 fn is_internal_error(answer: &str) -> bool {
     answer.contains("\"result\": 1") && answer.contains(super::INTERNAL_ERROR)
 }

@@ -1,4 +1,4 @@
-//! What differs between the two daemons; everything else of the crate is written once for both.
+//! Differences between the two daemons; the rest of the crate is written once for both.
 
 pub(crate) mod v4;
 mod v6;
@@ -28,29 +28,31 @@ use crate::reload::Terms;
 /// A reservation of a family as configured.
 pub(crate) type HostOf<P> = Reservation<<P as Reserving>::Code, <P as Reserving>::Configured>;
 
-/// A family that there is a daemon for: [`dhcp_lease::v4::V4`] or [`dhcp_lease::v6::V6`].
+/// A family that has a daemon: [`dhcp_lease::v4::V4`] or [`dhcp_lease::v6::V6`].
 pub(crate) trait Service:
     Protocol<Ingress: Send, Destination: Send, Snapshot: Send + Sync, Work: Send>
     + Reserving<Place: Into<IpAddr>>
     + SharedRows
     + Commanded
 {
-    /// Name of the daemon, in log lines and of its threads.
+    /// Name of the daemon, for log lines and its threads.
     const NAME: &'static str;
-    /// Kea's name for a lease file that the configuration does not name.
+    /// Kea's name of a lease file that the configuration does not name.
     const LEASE_FILE: &'static str;
-    /// How the datagrams of a port are spread over the shards' sockets, by client where it can be told.
+    /// Rule that spreads the datagrams of a port over the shards' sockets, by client where the
+    /// message shows it.
     const STEERING: Steering;
     /// The checked configuration.
     type Config;
-    /// What stays as it was when the server started, however often it is configured anew.
+    /// Values that stay as they were when the server started, through all changes of the
+    /// configuration.
     type Constants;
 
     /// Reads and checks the configuration in `path`.
     fn read(path: &Path, terms: Terms) -> Result<Checked<Self::Config>, ServerError>;
 
-    /// Checks the configuration `text`, which problems call `name`, for a server whose configuration
-    /// file is `configuration`.
+    /// Checks the configuration `text` for a server whose configuration file is `configuration`.
+    /// Problems name the text `name`.
     fn parse_text(
         name: &str,
         text: &str,
@@ -58,66 +60,67 @@ pub(crate) trait Service:
         terms: Terms,
     ) -> Result<Checked<Self::Config>, Vec<Problem>>;
 
-    /// What both families configure alike.
+    /// Returns the settings that both families have.
     fn shared(config: &Self::Config) -> Common<'_>;
 
-    /// Makes what stays.
+    /// Makes the values that stay.
     fn constants(config: &Self::Config) -> Result<Self::Constants, ServerError>;
 
-    /// The snapshot to serve `config` by, its pools opened in `table`.
+    /// Compiles the snapshot of `config`, and opens its pools in `table`.
     fn compile(
         config: &Self::Config,
         constants: &Self::Constants,
         table: &LeaseTable<Self>,
     ) -> Arc<Self::Snapshot>;
 
-    /// Whose columns of hosts in databases count.
+    /// Family whose columns of hosts in databases count.
     const HOST_FAMILY: HostFamily;
 
-    /// Reads a reservation that stands outside of a configuration, a JSON map; `definitions` is the
-    /// list `option-def`. Returns it with the warnings about it.
+    /// Reads a reservation outside of a configuration, a JSON map; `definitions` is the list
+    /// `option-def`. Returns it with the warnings about it.
     fn read_host(
         definitions: &str,
         host: &str,
     ) -> Result<(HostOf<Self>, Vec<Problem>), Vec<Problem>>;
 
-    /// The reservations of a subnet, or with 0 the global ones; `None` without such a subnet.
+    /// Returns the reservations of a subnet, or with 0 the global ones; `None` without such a
+    /// subnet.
     fn hosts(config: &mut Self::Config, subnet_id: u32) -> Option<&mut Vec<HostOf<Self>>>;
 
-    /// The subnets of `config`, in its order.
+    /// Returns the subnets of `config`, in its order.
     fn outlines(config: &Self::Config) -> Vec<Outline>;
 
-    /// The `id` of the subnet that a message would be given that came as `selector` says.
+    /// Returns the `id` of the subnet for a message with the origin `selector`.
     fn select(snapshot: &Self::Snapshot, selector: &Selector) -> Option<u32>;
 
-    /// The lease of `ip` as `kind`, whatever the length of a prefix.
+    /// Returns the lease of `ip` of `kind`, with any length of a prefix.
     fn lease_at(
         table: &LeaseTable<Self>,
         ip: Self::Ip,
         kind: <Self as Commanded>::Kind,
     ) -> Option<Self::Lease>;
 
-    /// What comes last of all that can be leased at `ip`, in the order of lists.
+    /// Returns the last resource at `ip` in the order of lists.
     fn last_at(ip: Self::Ip) -> Self::Address;
 
-    /// Whether leases of `kind` are of prefixes.
+    /// Returns true if leases of `kind` are of prefixes.
     fn counts_prefixes(kind: <Self as Leased>::Kind) -> bool;
 
-    /// How many subnets `snapshot` serves.
+    /// Returns the number of subnets that `snapshot` serves.
     fn subnet_count(snapshot: &Self::Snapshot) -> usize;
 
-    /// The `id` of the subnet that a lease names, and of the one that holds it.
+    /// Returns the `id` of the subnet that a lease names, and of the one that contains it.
     fn subnets_of_lease<'l>(
         snapshot: &Self::Snapshot,
         lease: &'l mut Self::Lease,
     ) -> (&'l mut u32, Option<u32>);
 
-    /// Returns how a datagram came in `at` a door of `doors`; `None` when it
-    /// is not for us, or when another socket has a copy of it to serve.
+    /// Returns the ingress of a datagram that came in `at` a listener of `doors`; `None` if it is
+    /// not for us, or if another socket serves its copy.
     fn ingress(datagram: &Datagram<'_>, doors: &Doors, at: (&Door, Lane)) -> Option<Self::Ingress>;
 
-    /// The message in a packet from a packet socket and how it came in; `None`, counted, when
-    /// there is none for us.
+    /// Returns the message in a packet from a packet socket and its ingress. Otherwise counts the
+    /// packet and returns `None`.
     fn open<'p>(
         packet: &Packet<'p>,
         doors: &Doors,
@@ -126,7 +129,7 @@ pub(crate) trait Service:
     ) -> Option<(&'p [u8], Self::Ingress)>;
 }
 
-/// What both families configure alike.
+/// Settings that both families have.
 pub(crate) struct Common<'c> {
     pub(crate) listening: Listening,
     pub(crate) godwit: &'c GodwitSettings,
@@ -146,14 +149,14 @@ pub(crate) struct Common<'c> {
     pub(crate) data_directory: Option<&'c str>,
 }
 
-/// A subnet as commands and statistics see it.
+/// A subnet as commands and statistics show it.
 #[derive(Clone, Debug)]
 pub(crate) struct Outline {
     pub(crate) facts: SubnetFacts,
-    /// Its shared network.
+    /// Shared network of the subnet.
     pub(crate) network: Option<String>,
-    /// `pool-id` and size of its pools of addresses.
+    /// `pool-id` and size of each address pool.
     pub(crate) pools: Vec<(u32, u128)>,
-    /// The same of its pools of prefixes.
+    /// `pool-id` and size of each prefix pool.
     pub(crate) prefix_pools: Vec<(u32, u128)>,
 }

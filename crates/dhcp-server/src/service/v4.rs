@@ -20,17 +20,17 @@ use crate::doors::{Door, Doors, Lane, Listening, Steering};
 use crate::frames::{self, FrameCounters};
 use crate::reload::{Terms, parse_dhcp4, read_dhcp4};
 
-/// Octets of a DHCPv4 message in front of the last four of an Ethernet `chaddr`.
+/// Number of bytes of a DHCPv4 message before the last four of an Ethernet `chaddr`.
 pub(crate) const CLIENT_OFFSET: u32 = 30;
 
-/// Where `giaddr` is.
+/// Offset of `giaddr`, in bytes.
 pub(crate) const RELAY_OFFSET: u32 = 24;
 
-/// Where the first option's code is.
+/// Offset of the first option's code, in bytes.
 const FIRST_OPTION: u32 = HEADER_LEN as u32;
 
-/// DHCPDISCOVER in the option behind the magic cookie, where clients have the message's type (RFC 2131
-/// §3 lets it be anywhere; BOOTP has none).
+/// Test for DHCPDISCOVER in the option after the magic cookie, where clients put the message's type
+/// (RFC 2131 §3 lets it be anywhere; BOOTP has none).
 const BEGINNING: Beginning = Beginning::Octet {
     mark_at: FIRST_OPTION,
     mark: option::MESSAGE_TYPE,
@@ -130,7 +130,7 @@ impl Service for V4 {
         };
         let classes = snapshot.classes.named(&selector.classes);
         let of_address = |address| snapshot.subnet_of_address(address, &classes);
-        // In the order in which the engine looks at a message.
+        // The order is that of the engine for a message.
         let found = if let Some(link) = v4(selector.link).or_else(|| v4(selector.subnet)) {
             of_address(link)
         } else if let Some(relay) = v4(selector.relay) {
@@ -175,10 +175,10 @@ impl Service for V4 {
         (door, lane): (&Door, Lane),
     ) -> Option<Ingress> {
         let SocketAddr::V4(source) = datagram.source else { return None };
-        // What is for us alone is sent to the address that we answer from.
+        // A message for this server alone is sent to the address that it answers from.
         let is_broadcast = datagram.destination != datagram.local;
         let local = match datagram.local {
-            // To a broadcast the kernel names another interface's address where this one has none.
+            // For a broadcast the kernel names another interface's address if this one has none.
             _ if is_broadcast && doors.address(datagram.interface).is_none() => None,
             Some(IpAddr::V4(local)) => Some(local),
             _ => None,
@@ -202,7 +202,7 @@ impl Service for V4 {
     }
 }
 
-/// Returns whether the filters of the sockets let one of them have what is sent to `destination`
+/// Returns true if the filters of the sockets give a message to `destination` to one of them only
 /// ([`netio::filter::Share`]).
 const fn is_shared_by_filter(destination: IpAddr) -> bool {
     match destination {

@@ -22,14 +22,14 @@ use crate::leases::data_folder;
 use crate::reload::{Terms, parse_dhcp6, read_dhcp6};
 use crate::server_id::server_duid;
 
-/// Octets of a RELAY-FORW in front of the four words of `peer-address` (RFC 9915 §9), which tells
-/// clients apart.
+/// Offsets in a RELAY-FORW of the four words of `peer-address` (RFC 9915 §9), which distinguishes
+/// clients.
 const PEER_ADDRESS: [u32; 4] = [18, 22, 26, 30];
 
-/// What is spread by that.
+/// Key that spreads messages by that address.
 const KEY: Key<'static> = Key::After { first: MessageType::RelayForw.code(), words: &PEER_ADDRESS };
 
-/// SOLICIT, also in what relay agents forward.
+/// Test for SOLICIT, also inside a message of a relay agent.
 const BEGINNING: Beginning = Beginning::Wrapped {
     wrapper: MessageType::RelayForw.code(),
     head_bytes: PEER_ADDRESS[3] + 4,
@@ -142,7 +142,7 @@ impl Service for V6 {
         let classes = snapshot.classes.named(&selector.classes);
         let admits = |subnet| snapshot.admits(subnet, &classes);
         let by_prefix = |address| snapshot.subnet_by_prefix(address, admits);
-        // In the order in which the engine looks at a message.
+        // The order is that of the engine for a message.
         let by_id = selector
             .interface_id
             .as_ref()
@@ -187,7 +187,7 @@ impl Service for V6 {
                 let found = snapshot.subnet_by_prefix(lease.resource.address, |_| true);
                 found.map(|at| snapshot.subnet(at).id)
             }
-            // A delegated prefix need not lie in its subnet.
+            // A delegated prefix need not be in its subnet.
             IaKind::Prefix => Some(lease.subnet_id),
         };
         (&mut lease.subnet_id, fitting)

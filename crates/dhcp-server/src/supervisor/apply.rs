@@ -1,5 +1,4 @@
-//! From a configuration to one that is in force. A configuration that fails at any step leaves the
-//! one before it as it was.
+//! Activation of a configuration. If a step fails, the configuration in force stays as it was.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -24,11 +23,11 @@ use crate::log::{self, DAEMON, counted};
 use crate::narrate;
 use crate::service::Service;
 
-/// What problems of a configuration call it that came as a command.
+/// Name of a configuration from a command in its problems.
 pub(super) const COMMANDED: &str = "<command>";
 
 impl<P: Service> InForce<P> {
-    /// `checked` with all that follows from it.
+    /// Puts `checked` together with the data derived from it.
     pub(crate) fn new(checked: Checked<P::Config>, snapshot: Arc<P::Snapshot>) -> Self {
         let mut outlines = P::outlines(&checked.config);
         outlines.sort_by_key(|outline| outline.facts.id);
@@ -38,14 +37,15 @@ impl<P: Service> InForce<P> {
         Self { config, warnings, document, snapshot, outlines, since: Clock::now() }
     }
 
-    /// Returns the labels for the names of kea-exporter, where its metrics are configured.
+    /// Returns the labels for the names of kea-exporter, if its metrics are configured.
     pub(super) fn exporter_labels(&self) -> Option<Arc<ExporterLabels>> {
         let is_wanted = P::shared(&self.config).godwit.kea_exporter_metrics;
         is_wanted.then(|| Arc::new(ExporterLabels::of(&self.document, P::VERSION)))
     }
 }
 
-/// The problems among `new` that are not among `known`, wherever they stand in the file.
+/// Returns the problems among `new` that are not among `known`, regardless of their positions in
+/// the file.
 pub(super) fn added<'n>(
     new: &'n [Problem],
     known: &[Problem],
@@ -66,7 +66,8 @@ pub(super) fn added<'n>(
 }
 
 impl<P: Service> Supervisor<P> {
-    /// Reads the configuration file again as a signal asks for; on any problem the old one stays.
+    /// Reads the configuration file again after a signal; on any problem the old configuration
+    /// stays.
     pub(super) fn reload_as_told(&mut self) {
         let Err(failure) = self.read_again() else { return };
         let text = match failure {
@@ -112,7 +113,7 @@ impl<P: Service> Supervisor<P> {
         self.use_checked(checked)
     }
 
-    /// Checks a configuration that came as a command.
+    /// Checks a configuration from a command.
     pub(super) fn parse(&self, document: &Value) -> Result<Checked<P::Config>, Vec<Problem>> {
         P::parse_text(
             COMMANDED,
@@ -175,7 +176,7 @@ impl<P: Service> Supervisor<P> {
         let wakers = &self.parts.wakers;
         let now_ns = Clock::mono_ns();
         if let Err(error) = self.parts.tending.reconfigure(listening, now_ns, &|| wake(wakers)) {
-            // All sockets are required, and not all are there: that ends the server.
+            // All sockets are required, and not all are open: the server ends.
             let text = error.to_string();
             self.failure = Some(error);
             return Err(ApplyFailure::Partial(text));
@@ -188,8 +189,8 @@ impl<P: Service> Supervisor<P> {
         Ok(())
     }
 
-    /// Returns when no shard answers from an older snapshot; a batch takes far less than a
-    /// millisecond.
+    /// Publishes `snapshot`, and waits until no shard answers from an older one; a batch takes far
+    /// less than a millisecond.
     pub(super) fn publish(&self, snapshot: Arc<P::Snapshot>) {
         self.shared.snapshot.store(snapshot);
         wake(&self.parts.wakers);
@@ -198,7 +199,7 @@ impl<P: Service> Supervisor<P> {
         }
     }
 
-    /// Notes which files are in use now. The lease file stays as it was at the start.
+    /// Records the files that are in use now. The lease file stays that of the start.
     fn note_files(&mut self) {
         let common = P::shared(&self.parts.in_force.config);
         let files = FilesInUse::of::<P>(&common, &self.settings.configuration);
@@ -206,7 +207,7 @@ impl<P: Service> Supervisor<P> {
     }
 
     /// Writes the configuration in force to `name`, or to the file that the server was started
-    /// with. As in Kea, other files lie in the same folder.
+    /// with. As in Kea, other files must be in the same folder.
     pub(super) fn write_configuration(&self, name: Option<&str>) -> Result<Written, String> {
         let own = &self.settings.configuration;
         let path = match name {

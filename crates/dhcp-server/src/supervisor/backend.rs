@@ -1,4 +1,4 @@
-//! What commands ask of the daemon.
+//! The daemon's functions for control commands.
 
 use std::net::IpAddr;
 
@@ -189,11 +189,11 @@ impl<P: Service> Backend for Supervisor<P> {
     }
 }
 
-/// Messages that a shard takes in at once: there is no other queue than the kernel's.
+/// Number of messages that a shard receives at once: there is no queue other than the kernel's.
 const QUEUE_SIZE: u32 = 64;
 
 impl<P: Service> Supervisor<P> {
-    /// Returns the path of the lease file, when leases are in one.
+    /// Returns the path of the lease file, if leases are in one.
     fn lease_file(&self) -> Option<String> {
         let has_file = matches!(self.parts.leases, Leases::File(..));
         let path = self.administration.in_use.lease_file().filter(|_| has_file)?;

@@ -1,5 +1,5 @@
-//! The thread that carries out `config-test`: checking a large configuration takes seconds, in which
-//! the supervisor answers other commands, signals and the lease file's needs.
+//! Thread that carries out `config-test`: checking a large configuration takes seconds, in which
+//! the supervisor handles other commands, signals and the lease file.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -18,10 +18,11 @@ use crate::panics::INTERNAL_ERROR;
 use crate::server::Settings;
 use crate::service::Service;
 
-/// The name of the command.
+/// Name of the command.
 pub(super) const COMMAND: &str = "config-test";
 
-/// The handle of the thread. It is not waited for: a check has no effect that could be lost.
+/// Handle of the thread. The server does not wait for its end: a check has no effect that could be
+/// lost.
 #[derive(Debug)]
 pub(super) struct ChecksThread(Sender<Asked>);
 
@@ -30,7 +31,7 @@ impl ChecksThread {
     ///
     /// # Errors
     ///
-    /// When the system refuses a thread.
+    /// [`ServerError::System`] if the system refuses a thread.
     pub(super) fn start<P: Service>(settings: &Settings) -> Result<Self, ServerError> {
         let (sender, received) = channel();
         let settings = settings.clone();
@@ -41,7 +42,7 @@ impl ChecksThread {
         Ok(Self(sender))
     }
 
-    /// Has the thread carry out the command of `asked`.
+    /// Passes the command of `asked` to the thread.
     pub(super) fn give(&self, asked: Asked) {
         self.0.send(asked).expect("the thread runs as long as it is told of checks");
     }
@@ -64,11 +65,11 @@ fn check<P: Service>(command: &Value, settings: &Settings) -> Answer {
     test_configuration::<P>(command, |document| check_document::<P>(document, settings))
 }
 
-/// Checks a whole configuration that came as a command.
+/// Checks a complete configuration from a command.
 ///
 /// # Errors
 ///
-/// Its problems, or why a server does not serve by it.
+/// The configuration's problems, or the reason why a server does not start with it.
 pub(super) fn check_document<P: Service>(
     document: &Value,
     settings: &Settings,
@@ -76,7 +77,7 @@ pub(super) fn check_document<P: Service>(
     let text = render(document);
     let checked = P::parse_text(COMMANDED, &text, &settings.configuration, settings.terms)
         .map_err(ApplyFailure::Invalid)?;
-    // A configuration without an interface passes `config-test` of Kea's.
+    // Kea's `config-test` accepts a configuration without an interface.
     refuse_dangerous(P::shared(&checked.config).inactive, &settings.accept_inactive)
         .map_err(|refusal| ApplyFailure::Refused(refusal.to_string()))
 }

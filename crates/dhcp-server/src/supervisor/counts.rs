@@ -1,4 +1,4 @@
-//! What the shards and the lease table have counted, added up.
+//! Sums of the counters of the shards and the lease table.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,20 +15,20 @@ use crate::hosts::HostRowCounts;
 use crate::latency::Latencies;
 use crate::service::{Outline, Service};
 
-/// Who counts, and what is counted by.
+/// Sources of all counters, with the data that they are shown with.
 #[derive(Debug)]
 pub(super) struct Tally<P: Service> {
     pub(super) table: Arc<LeaseTable<P>>,
     pub(super) shards: Vec<Counted<P>>,
-    /// The subnets, by `id`.
+    /// Subnets, by `id`.
     pub(super) outlines: Arc<[Outline]>,
     /// Size of the lease file, in bytes.
     pub(super) lease_file: Option<Arc<AtomicU64>>,
-    /// Rows of hosts databases that are no whole reservation; `None` without such databases.
+    /// Rows of hosts databases that are not complete reservations; `None` without such databases.
     pub(super) host_rows: Option<Arc<HostRowCounts>>,
     pub(super) started: Now,
     pub(super) reloads: Arc<ReloadRecord>,
-    /// Labels for the names of kea-exporter, where its metrics are configured.
+    /// Labels for the names of kea-exporter, if its metrics are configured.
     pub(super) exporter: Option<Arc<ExporterLabels>>,
 }
 
@@ -48,12 +48,12 @@ impl<P: Service> Clone for Tally<P> {
 }
 
 impl<P: Service> Tally<P> {
-    /// Size of the lease file, in bytes; `None` without one.
+    /// Returns the size of the lease file in bytes; `None` without one.
     pub(super) fn lease_file_bytes(&self) -> Option<u64> {
         self.lease_file.as_ref().map(|bytes| bytes.load(Ordering::Relaxed))
     }
 
-    /// Everything that is counted, as of now.
+    /// Returns the present values of all counters.
     pub(super) fn counts(&self) -> Counts {
         let mut subnets: Vec<SubnetCounts> = self.outlines.iter().map(empty).collect();
         let mut add = |id: u32, is_prefix: bool, pool: Option<u32>, found: PoolStatistics| {
@@ -61,7 +61,7 @@ impl<P: Service> Tally<P> {
             let subnet = &mut subnets[at];
             let leases = lease_counts(found);
             match (pool, is_prefix) {
-                // Pools with equal numbers are shown as one, so their leases may come apart.
+                // Pools with equal numbers are shown as one, so their leases may arrive separately.
                 (Some(id), false) => subnet.pools.push(PoolCounts { id, total: 0, leases }),
                 (Some(id), true) => subnet.prefix_pools.push(PoolCounts { id, total: 0, leases }),
                 (None, false) => subnet.outside = leases,
@@ -81,7 +81,7 @@ impl<P: Service> Tally<P> {
         Counts { server: self.server_counts(), subnets }
     }
 
-    /// Adds what shards count by subnet.
+    /// Adds the counters that shards have by subnet.
     fn add_events(&self, subnets: &mut [SubnetCounts]) {
         for counted in &self.shards {
             for (id, name, count) in counted.messages.subnet_statistics() {
@@ -97,13 +97,13 @@ impl<P: Service> Tally<P> {
         }
     }
 
-    /// What is counted for the whole server, added up over the shards.
+    /// Returns the counters of the whole server, summed over the shards.
     fn server_counts(&self) -> Vec<(&'static str, u64)> {
         let mut sums: Vec<(&'static str, u64)> =
             always_shown(P::VERSION).iter().map(|&name| (name, 0)).collect();
         for counted in &self.shards {
             for (name, count) in counted.messages.statistics() {
-                // Every name that a shard counts under is one of Kea's.
+                // Every name of a shard's counter is one of Kea's.
                 if let Some((_, sum)) = sums.iter_mut().find(|(known, _)| *known == name) {
                     *sum += count;
                 }
@@ -112,7 +112,7 @@ impl<P: Service> Tally<P> {
         sums
     }
 
-    /// Everything that is counted and measured, as Prometheus reads it.
+    /// Returns all counters and measurements in the format of Prometheus.
     pub(super) fn exposition(&self) -> String {
         let counts = self.counts();
         let shards = self.shards.iter().map(|counted| &*counted.latencies);
@@ -131,12 +131,13 @@ impl<P: Service> Tally<P> {
         })
     }
 
-    /// Why messages got no answer, added up over the shards, which all have the same reasons.
+    /// Returns the counts of unanswered messages by reason, summed over the shards, which all have
+    /// the same reasons.
     fn drops(&self) -> Vec<(&'static str, u64)> {
         summed(self.shards.iter().map(|counted| counted.messages.drops()))
     }
 
-    /// Replies that lack options which did not fit.
+    /// Returns the number of replies that lack options which did not fit.
     pub(super) fn shortened_replies(&self) -> u64 {
         let name = Omission::Options.name();
         self.omissions()
@@ -145,13 +146,13 @@ impl<P: Service> Tally<P> {
             .map_or(0, |(_, count)| *count)
     }
 
-    /// Returns why leases go without something, added up over the shards.
+    /// Returns the counts of incomplete leases and replies by reason, summed over the shards.
     fn omissions(&self) -> Vec<(&'static str, u64)> {
         summed(self.shards.iter().map(|counted| counted.messages.omissions()))
     }
 }
 
-/// Counts of shards that all count the same, added up.
+/// Sums the counters of shards that all have the same ones.
 fn summed<C>(shards: impl Iterator<Item = C>) -> Vec<(&'static str, u64)>
 where
     C: Iterator<Item = (&'static str, u64)>,
@@ -168,7 +169,7 @@ where
     sums
 }
 
-/// A subnet's pools, without leases.
+/// Returns the counters of a subnet with its pools, without leases.
 fn empty(outline: &Outline) -> SubnetCounts {
     let pool =
         |&(id, total): &(u32, u128)| PoolCounts { id, total, leases: LeaseCounts::default() };

@@ -1,8 +1,8 @@
-//! Warnings about clients that got nothing from the pools.
+//! Warnings about clients that got no lease from the pools.
 //!
 //! Kea logs three lines for each such message, which fill a log when a pool is empty. Here a subnet
-//! has at most two lines a second, with Kea's identifiers and the number of messages; nothing is done
-//! for a message itself.
+//! has at most two lines a second, with Kea's identifiers and the number of messages; a message
+//! itself costs nothing.
 
 use std::collections::HashMap;
 
@@ -11,24 +11,25 @@ use dhcp_control::statistics::SubnetCounts;
 
 use crate::service::Outline;
 
-/// Subnets that are named in one second; of others the log says how many there are.
+/// Largest number of subnets that are named per second; of further ones the log has only the
+/// number.
 const NAMED_MAX: usize = 10;
 
 /// Messages that led to no lease, of one subnet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Failures {
-    /// The pools had nothing.
+    /// Messages for which all pools were exhausted.
     searched: u64,
-    /// No pool was open to the client.
+    /// Messages of clients that may use no pool.
     no_pools: u64,
 }
 
 impl Failures {
-    /// Reads them from the counts of a subnet.
+    /// Reads the failures from the counts of a subnet.
     fn from_counts(subnet: &SubnetCounts) -> Self {
         let count = |end: &str| {
             let mut counts = subnet.events.iter().filter(|(name, _)| {
-                // Names are those of both families: `v4-allocation-fail`.
+                // The names exist for both families: `v4-allocation-fail`.
                 name.get(2..) == Some(end)
             });
             counts.next().map_or(0, |&(_, count)| count)
@@ -36,7 +37,7 @@ impl Failures {
         Self { searched: count("-allocation-fail"), no_pools: count("-allocation-fail-no-pools") }
     }
 
-    /// Returns those that came after `earlier`. Counts that begin anew are all new.
+    /// Returns the failures since `earlier`. If a count restarted at zero, all of it is new.
     fn since(self, earlier: Self) -> Self {
         let new = |now: u64, then: u64| now.checked_sub(then).unwrap_or(now);
         Self {
@@ -60,7 +61,7 @@ pub(super) struct ExhaustedSubnet<'o> {
 }
 
 impl ExhaustionLog {
-    /// Returns the subnets in which messages failed since the last call, with how many. `outlines`
+    /// Returns the subnets with failed messages since the last call, with their counts. `outlines`
     /// are the subnets by `id`.
     pub(super) fn new_failures<'o>(
         &mut self,
@@ -86,7 +87,7 @@ impl ExhaustionLog {
     }
 }
 
-/// Logs a line for each way in which messages failed in each of `subnets`.
+/// Logs a line for each kind of failure in each of `subnets`.
 pub(super) fn warn(version: IpVersion, subnets: &[ExhaustedSubnet<'_>]) {
     let family = version.number();
     for ExhaustedSubnet { outline, failures } in subnets.iter().take(NAMED_MAX) {

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 /// Mode of a file that a command writes: it may hold passwords.
 const MODE: u32 = 0o640;
 
-/// The file `name` in the folder of `own`.
+/// Returns the path of the file `name` in the folder of `own`.
 ///
 /// # Errors
 ///
-/// `name` lies elsewhere; in words.
+/// A text, if `name` is in another folder.
 pub(super) fn beside(own: &Path, name: &Path) -> Result<PathBuf, String> {
     let none = Path::new("");
     let folder = own.parent().unwrap_or(none);
@@ -27,8 +27,8 @@ pub(super) fn beside(own: &Path, name: &Path) -> Result<PathBuf, String> {
     }
 }
 
-/// Replaces the file `path` by what `write` writes, at once: whoever reads it finds the old or the
-/// new one, also after a crash.
+/// Replaces the file `path` by the output of `write` in one step: a reader finds the old or the new
+/// file, also after a crash.
 pub(super) fn replace(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
@@ -36,7 +36,7 @@ pub(super) fn replace(
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(format!(".tmp{}", std::process::id()));
     let temporary = PathBuf::from(temporary);
-    // `create_new` follows no link, whatever somebody else has put under that name.
+    // `create_new` follows no link that another program may have put under that name.
     fs::remove_file(&temporary).ok();
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(MODE);
@@ -55,8 +55,8 @@ pub(super) fn replace(
     renamed
 }
 
-/// Keeps what `path` has under its name with `.bak` and the process identifier, as Kea does. Nothing
-/// depends on it: [`replace`] leaves the old file or the new one.
+/// Keeps the content of `path` under its name with `.bak` and the process identifier, as Kea does.
+/// Nothing depends on the copy: [`replace`] leaves the old file or the new one.
 pub(super) fn keep_backup(path: &Path) {
     let mut backup = path.as_os_str().to_owned();
     backup.push(format!(".bak{}", std::process::id()));

@@ -1,8 +1,8 @@
-//! Reservations that commands change one at a time. Only the one that is new is read and checked;
-//! the tables of hosts are made anew from those that are known already.
+//! Commands that change one reservation. Only the new reservation is parsed and checked; the tables
+//! of hosts are rebuilt from the known ones.
 //!
-//! Among 100,000 reservations that takes a tenth of what the whole configuration takes. Whatever
-//! is wrong with a reservation, or may be, is left to the whole configuration to tell.
+//! Among 100,000 reservations that takes a tenth of the time of the whole configuration. If a
+//! reservation is or may be invalid, the whole configuration is checked, which reports the problem.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::admission::admit;
 use crate::log;
 use crate::service::{HostOf, Service};
 
-/// A change as the configuration has it, and as commands show it.
+/// A change in the types of the configuration, and as commands show it.
 type Prepared<P> = (HostChange<HostOf<P>>, HostChange<Value>);
 
 impl<P: Service> Supervisor<P> {
@@ -48,13 +48,13 @@ impl<P: Service> Supervisor<P> {
         Ok(())
     }
 
-    /// The change, when nothing is wrong with it for certain.
+    /// Returns the change if it is certainly valid.
     fn prepared(&mut self, subnet_id: u32, change: &HostChange<Value>) -> Option<Prepared<P>> {
         let in_force = &mut self.parts.in_force;
         let listed_count = reservations_of::<P>(&mut in_force.document, subnet_id)?.len();
         let count = P::hosts(&mut in_force.config, subnet_id)?.len();
         let (given, replaced) = change.parts();
-        // A server that was told to be lenient may have left some out.
+        // A server that was started with leniency may have ignored some.
         if count != listed_count || replaced.is_some_and(|at| at >= count) {
             return None;
         }
@@ -74,7 +74,7 @@ impl<P: Service> Supervisor<P> {
         })
     }
 
-    /// A reservation as it is read where no others are.
+    /// Reads a reservation in a configuration without any other.
     fn read_alone(&self, subnet_id: u32, given: &Value) -> Option<(HostOf<P>, Value)> {
         let mut document = without_hosts(&self.parts.in_force.document);
         reservations_of::<P>(&mut document, subnet_id)?.push(given.clone());
@@ -87,18 +87,18 @@ impl<P: Service> Supervisor<P> {
     }
 }
 
-/// Whether two hosts may not stand in one scope, or only when addresses may be shared.
+/// Returns true if two hosts must not be in one scope, or only when addresses may be shared.
 fn excludes<P: Service>(one: &HostOf<P>, other: &HostOf<P>) -> bool {
     one.identifier == other.identifier
         || places::<P>(one).any(|place| places::<P>(other).any(|taken| taken == place))
 }
 
-/// What a host has reserved, as what no other may have.
+/// Returns the resources that a host reserves, in the form in which no other host may have them.
 fn places<P: Service>(host: &HostOf<P>) -> impl Iterator<Item = <P as Reserving>::Place> {
     P::reserved(&host.reserved).map(|reserved| P::place(<P as Reserving>::address(reserved)))
 }
 
-/// A configuration without its reservations.
+/// Returns a configuration without its reservations.
 fn without_hosts(document: &Value) -> Value {
     match document {
         Value::Object(map) => {

@@ -1,4 +1,5 @@
-//! Files that a command must not replace: those that this server uses, or another one may.
+//! Files that a command must not replace: those that this server uses, and those that another one
+//! may use.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -12,19 +13,21 @@ use crate::policy;
 use crate::server_id;
 use crate::service::{Common, Service};
 
-/// Files in use, each with whatever has its name and a suffix: lease files have `.1`, `.2`,
-/// `.completed`, `.output`, `.pid` and `.lock` beside them, sockets `.lock`, logs `.1` and more.
+/// Files in use. A file that has the name of one of them and a suffix is in use, too: lease files
+/// have `.1`, `.2`, `.completed`, `.output`, `.pid` and `.lock` next to them, sockets `.lock`, logs
+/// `.1` and more.
 #[derive(Debug, Default)]
 pub(super) struct FilesInUse {
-    /// The lease file; `None` where leases are in memory only and the file is no one's.
+    /// Lease file; `None` if leases are in memory only and the server does not use the file.
     lease_file: Option<PathBuf>,
     files: Vec<PathBuf>,
-    /// The configuration file, which `config-write` may replace and nothing else.
+    /// Configuration file, which only `config-write` may replace.
     configuration: PathBuf,
 }
 
 impl FilesInUse {
-    /// The files of a server with the configuration file `configuration` and what `common` names.
+    /// Collects the files of a server with the configuration file `configuration` and the settings
+    /// `common`.
     pub(super) fn of<P: Service>(common: &Common<'_>, configuration: &Path) -> Self {
         let lease_file = common.lease_database.persist.then(|| lease_file::<P>(common));
         let mut files = vec![
@@ -44,23 +47,24 @@ impl FilesInUse {
         Self { lease_file, files, configuration: configuration.to_owned() }
     }
 
-    /// Goes over to `files`. The lease file stays that of the start, which the server goes on to use.
+    /// Replaces the set by `files`. The lease file stays that of the start, which the server
+    /// continues to use.
     pub(super) fn follow(&mut self, files: Self) {
         let lease_file = self.lease_file.take();
         *self = Self { lease_file, ..files };
     }
 
-    /// All files in use.
+    /// Returns all files in use.
     fn all(&self) -> impl Iterator<Item = &PathBuf> {
         self.lease_file.iter().chain(&self.files)
     }
 
-    /// Returns the lease file that the server was started with; `None` where it keeps none.
+    /// Returns the lease file that the server was started with; `None` if it has none.
     pub(super) fn lease_file(&self) -> Option<&Path> {
         self.lease_file.as_deref()
     }
 
-    /// Returns why leases must not be written to `path`, in words.
+    /// Checks that leases may be written to `path`; the error is the reason as text.
     pub(super) fn refuse_leases(&self, path: &Path) -> Result<(), String> {
         if is_of(path, &self.configuration) {
             return Err(format!("{} is the configuration file", path.display()));
@@ -68,7 +72,7 @@ impl FilesInUse {
         self.refuse(path)
     }
 
-    /// Returns why `path` must not be replaced by what a command writes, in words.
+    /// Checks that a command may replace `path`; the error is the reason as text.
     pub(super) fn refuse(&self, path: &Path) -> Result<(), String> {
         let shown = path.display();
         if path.to_string_lossy().chars().any(char::is_control) {
@@ -99,7 +103,7 @@ impl FilesInUse {
     }
 }
 
-/// Returns whether `path` is `used` or has its name with a suffix.
+/// Returns true if `path` is `used` or has its name with a suffix.
 fn is_of(path: &Path, used: &Path) -> bool {
     let folder = |path: &Path| {
         let parent = path.parent().filter(|parent| *parent != Path::new(""));
@@ -196,7 +200,7 @@ mod tests {
         }
         assert_eq!(used.refuse(&path("own.conf")), Ok(()));
         assert!(used.refuse_leases(&path("own.conf")).is_err());
-        // A reload does not change where leases are.
+        // A reload does not change the lease file.
         used.follow(FilesInUse::default());
         assert!(used.refuse_leases(&path("leases.csv")).is_err());
         assert_eq!(used.refuse_leases(&path("ctl")), Ok(()));

@@ -1,7 +1,7 @@
-//! The leases as an administrator sees and changes them.
+//! Changes of leases by commands.
 //!
-//! Changes go through a store handle of the supervisor's own and become durable like any change of
-//! a client's; the answer to a command waits until they are.
+//! Changes use a store handle of the supervisor and become durable like any change of a client's
+//! lease; the answer to a command waits until they are.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -20,26 +20,26 @@ use super::in_use::FilesInUse;
 use crate::leases::{self, ServerStore, lease_file};
 use crate::service::{Common, Service};
 
-/// How long a command may wait for changes to be safe, and how often it looks.
+/// Time that a command may wait for changes to be durable, and the interval between checks.
 const SETTLE: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(1);
-/// Slots that are reclaimed, and leases that are copied, at a time.
+/// Slots reclaimed, and leases copied, in one step.
 const AT_ONCE: usize = 10_000;
 
 /// The supervisor's handle of the leases.
 pub(super) struct Administration<P: Service> {
     table: Arc<LeaseTable<P>>,
     store: ServerStore<P>,
-    /// The changes that have not been waited for: their epochs and addresses.
+    /// Epochs and addresses of changes whose durability was not awaited yet.
     unsettled: Vec<(u64, KeyOctets)>,
-    /// The lease file; leases are written beside it.
+    /// Lease file; commands write leases to files next to it.
     file: PathBuf,
     /// Files that no command may replace.
     pub(super) in_use: FilesInUse,
 }
 
 impl<P: Service> Administration<P> {
-    /// The handle behind those of `shards` shards.
+    /// Creates the handle, whose shard number follows those of `shards` shards.
     pub(super) fn new(
         leases: &leases::Leases<P>,
         table: &Arc<LeaseTable<P>>,
@@ -55,7 +55,7 @@ impl<P: Service> Administration<P> {
         }
     }
 
-    /// Reclaims every lease that has ended; deletes what is reclaimed if `and_removes`.
+    /// Reclaims every expired lease; deletes the reclaimed ones if `and_removes`.
     pub(super) fn reclaim(&mut self, and_removes: bool) {
         loop {
             let now = Clock::now();
@@ -67,11 +67,11 @@ impl<P: Service> Administration<P> {
         }
     }
 
-    /// Waits until every change is as safe as the store promises.
+    /// Waits until every change is as durable as the store promises.
     ///
     /// # Errors
     ///
-    /// That does not happen in time, or the store refused a change.
+    /// The time ran out, or the store refused a change.
     pub(super) fn settle(&mut self) -> Result<(), &'static str> {
         let changes = std::mem::take(&mut self.unsettled);
         let newest = changes.iter().map(|&(epoch, _)| epoch).max().unwrap_or(0);
@@ -98,7 +98,7 @@ impl<P: Service> Administration<P> {
         !self.store.has_failed()
     }
 
-    /// Changes something, again when a row of a client's is on its way to the file.
+    /// Tries a change, again while a client's row of the address is not durable yet.
     fn change(
         &mut self,
         address: P::Address,

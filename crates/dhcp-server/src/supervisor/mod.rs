@@ -1,7 +1,8 @@
-//! The supervisor: the thread that waits for signals, tends the doors, and carries out commands.
+//! The supervisor: the thread that waits for signals, maintains the listeners, and carries out
+//! commands.
 //!
-//! Everything that commands change belongs to it. Shards see what it publishes between two batches,
-//! so a command never stops the packet path, however long it takes.
+//! It owns everything that commands change. Shards read the values that it publishes between two
+//! batches, so a command never stops the packet path, however long it takes.
 
 mod apply;
 mod backend;
@@ -49,14 +50,14 @@ use leases::Administration;
 use process::ReloadRecord;
 use statistics::{StatisticsThread, Work};
 
-/// How often the supervisor looks at the lease file's health.
+/// Interval between checks of the lease file's health.
 const SUPERVISE_NS: u64 = 200 * NS_PER_MS;
-/// How often the supervisor looks at what lasts longer.
+/// Interval between checks of slower conditions.
 const LOOK_NS: u64 = NS_PER_S;
-/// How often a verbose daemon logs its counters.
+/// Interval between reports of a verbose daemon's counters.
 const REPORT_NS: u64 = 10 * NS_PER_S;
 
-/// What one shard counts.
+/// Counters of one shard.
 #[derive(Debug)]
 pub(crate) struct Counted<P> {
     pub(crate) messages: Arc<ShardCounters<P>>,
@@ -77,23 +78,23 @@ impl<P> Clone for Counted<P> {
 /// A configuration in force, in all its forms.
 pub(crate) struct InForce<P: Service> {
     pub(crate) config: P::Config,
-    /// Warnings about it, which have been logged.
+    /// Warnings about the configuration, which have been logged.
     pub(crate) warnings: Vec<Problem>,
-    /// As commands show it.
+    /// The configuration as commands show it.
     pub(crate) document: Value,
     pub(crate) snapshot: Arc<P::Snapshot>,
-    /// The subnets, by `id`.
+    /// Subnets, by `id`.
     pub(crate) outlines: Arc<[Outline]>,
-    /// Since when.
+    /// Time at which the configuration came into force.
     pub(crate) since: Now,
 }
 
-/// What has been started, for the supervisor to look after.
+/// Running parts of the server that the supervisor maintains.
 pub(crate) struct Parts<P: Service> {
     pub(crate) tending: Tending,
     pub(crate) table: Arc<LeaseTable<P>>,
     pub(crate) leases: Leases<P>,
-    /// Reservations in databases, when there are any.
+    /// Reservations in databases, if there are any.
     pub(crate) hosts: Option<HostsDatabases<P>>,
     pub(crate) wakers: Vec<Arc<Waker>>,
     pub(crate) in_force: InForce<P>,
@@ -102,26 +103,26 @@ pub(crate) struct Parts<P: Service> {
     pub(crate) narration: Narration,
 }
 
-/// Everything that commands and signals work on.
+/// State that commands and signals work on.
 pub(crate) struct Supervisor<P: Service> {
     settings: Settings,
     shared: Arc<Shared<P>>,
     parts: Parts<P>,
     tally: Tally<P>,
-    /// From when the shards are there.
+    /// Thread of the statistics, from the start of the shards on.
     statistics: Option<StatisticsThread>,
     checks: Option<ChecksThread>,
     administration: Administration<P>,
     service: ServiceState,
     started: Now,
-    /// The exit code that a command asked for.
+    /// Exit code that a command requested.
     exit: Option<i32>,
-    /// What ends the server.
+    /// Error that ends the server.
     failure: Option<ServerError>,
 }
 
 impl<P: Service> Supervisor<P> {
-    /// A supervisor of what has been started.
+    /// Creates a supervisor of the running parts.
     pub(crate) fn new(settings: Settings, shared: Arc<Shared<P>>, parts: Parts<P>) -> Self {
         let common = P::shared(&parts.in_force.config);
         let mut administration =
@@ -182,7 +183,7 @@ impl<P: Service> Supervisor<P> {
         self.parts.hosts.as_ref()
     }
 
-    /// The mailbox of shard number `shard`.
+    /// Returns the mailbox of shard number `shard`.
     pub(crate) fn mailbox(&self, shard: usize) -> Arc<Mailbox> {
         self.parts.narration.mailbox(shard)
     }
@@ -191,17 +192,17 @@ impl<P: Service> Supervisor<P> {
         &self.parts.wakers
     }
 
-    /// Sums what one more shard counts.
+    /// Adds the counters of one more shard to the sums.
     pub(crate) fn count(&mut self, counted: Counted<P>) {
         self.tally.shards.push(counted);
     }
 
-    /// Waits for signals and commands; ends when asked to stop, and when the log thread has given
-    /// up on the lease file. The exit code that a command asked for, else 0.
+    /// Waits for signals and commands until the server is to stop, or until the log thread has
+    /// given up on the lease file. Returns the exit code that a command requested, else 0.
     ///
     /// # Errors
     ///
-    /// What ends the server otherwise.
+    /// Other errors that end the server.
     pub(crate) fn run(&mut self, signals: &Signals, inbox: &Inbox) -> Result<i32, ServerError> {
         let samples = P::shared(&self.parts.in_force.config).samples;
         self.statistics = Some(StatisticsThread::start(self.tally.clone(), samples)?);
@@ -211,7 +212,7 @@ impl<P: Service> Supervisor<P> {
         loop {
             let mut fds = vec![PollFd::readable(signals), PollFd::readable(inbox.waker())];
             fds.extend(self.parts.tending.poll_fd(now_ns));
-            // A failed wait only means that the next look comes early.
+            // A failed wait only means that the next iteration comes early.
             netio::poll(&mut fds, Some(SUPERVISE_NS)).ok();
             signals.drain();
             if signals.stop().load(Ordering::Acquire) {
@@ -250,7 +251,7 @@ impl<P: Service> Supervisor<P> {
         }
     }
 
-    /// Answers what clients of the control sockets have asked meanwhile.
+    /// Handles the requests that clients of the control sockets have sent.
     fn answer_questions(&mut self, inbox: &Inbox) {
         inbox.waker().drain();
         while let Some(asked) = inbox.next() {
@@ -288,13 +289,13 @@ impl<P: Service> Supervisor<P> {
         }
     }
 
-    /// Aborts when a panic has left leases changed in part.
+    /// Aborts if a panic has left a change of leases incomplete.
     fn abort_unless_sound(&self) {
         let is_sound = self.parts.table.is_sound();
         assert!(is_sound, "a mistake was made while leases were being changed");
     }
 
-    /// Answers a command that is done, once it is safe.
+    /// Answers a command that is done, once its changes are durable.
     fn answer(&mut self, asked: Asked, answer: Answer) {
         let text = match self.administration.settle() {
             Ok(()) => answer.into_text(),
@@ -310,7 +311,7 @@ impl<P: Service> Supervisor<P> {
         }
     }
 
-    /// Ends what has lasted its period and lets the shards know whether to answer.
+    /// Ends states of the service whose period is over, and tells the shards whether to answer.
     fn follow_service(&mut self) {
         self.service.pass_time(Clock::now());
         let is_disabled = !self.service.is_enabled() || self.waits_for_database();
@@ -323,13 +324,14 @@ impl<P: Service> Supervisor<P> {
         }
     }
 
-    /// Whether nobody is served since the lease database is away.
+    /// Returns true if the server answers no client because it has lost the lease database.
     fn waits_for_database(&self) -> bool {
         let database = P::shared(&self.parts.in_force.config).lease_database;
         database.on_fail == OnFail::StopRetryExit && self.parts.leases.is_lost()
     }
 
-    /// Tells when the limits of reclamation leave leases over, cycle after cycle.
+    /// Logs a warning if the limits of reclamation leave expired leases over in many consecutive
+    /// cycles.
     fn warn_of_slow_reclamation(&self) {
         let (warnings, cycles) = self.parts.table.take_reclaim_warnings();
         for _ in 0..warnings {
@@ -342,7 +344,7 @@ impl<P: Service> Supervisor<P> {
         }
     }
 
-    /// Logs what every shard has counted.
+    /// Logs the counters of every shard.
     pub(crate) fn report(&self) {
         for (index, counted) in self.tally.shards.iter().enumerate() {
             let messages = counted.messages.entries().map(|(name, value)| (name.to_owned(), value));
@@ -359,7 +361,7 @@ impl<P: Service> Supervisor<P> {
     ///
     /// # Errors
     ///
-    /// What could not be stored.
+    /// An error of the store about rows that it could not write.
     pub(crate) fn close(self) -> Result<(), ServerError> {
         if let Some(statistics) = self.statistics {
             statistics.stop();

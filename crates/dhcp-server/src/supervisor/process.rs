@@ -1,4 +1,4 @@
-//! The process as Prometheus sees it: its age, its last reload, and its use of the machine.
+//! Facts of the process for Prometheus: its age, its last reload, and its use of the machine.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,34 +10,34 @@ use netio::Clock;
 use crate::panics;
 use crate::version;
 
-/// Outcome of the configurations that the server was to take.
+/// Outcome of the configurations that the server was to use.
 #[derive(Debug)]
 pub(super) struct ReloadRecord {
-    /// When one was last taken into use, microseconds since 1970.
+    /// Time at which one last came into force, in microseconds since 1970.
     taken_us: AtomicU64,
     is_last_taken: AtomicBool,
 }
 
 impl ReloadRecord {
-    /// The record of a server that has just taken its first configuration.
+    /// Creates the record of a server that has just activated its first configuration.
     pub(super) fn new(now: Now) -> Self {
         Self { taken_us: AtomicU64::new(now.wall_us), is_last_taken: AtomicBool::new(true) }
     }
 
-    /// Notes that a configuration was taken into use at `now`.
+    /// Records that a configuration came into force at `now`.
     pub(super) fn note_taken(&self, now: Now) {
         self.taken_us.store(now.wall_us, Ordering::Relaxed);
         self.is_last_taken.store(true, Ordering::Relaxed);
     }
 
-    /// Notes that a reload was refused.
+    /// Records that a reload was refused.
     pub(super) fn note_refused(&self) {
         self.is_last_taken.store(false, Ordering::Relaxed);
     }
 }
 
-/// Returns the facts of this process, which `started` with `threads` that serve clients. What
-/// `/proc` does not tell is 0.
+/// Returns the facts of this process, which `started` with `threads` that serve clients. Facts that
+/// `/proc` lacks are 0.
 pub(super) fn facts(started: Now, reloads: &ReloadRecord, threads: usize) -> ProcessFacts {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
@@ -60,13 +60,13 @@ pub(super) fn facts(started: Now, reloads: &ReloadRecord, threads: usize) -> Pro
     }
 }
 
-/// The number behind `name` in a status of `/proc`.
+/// Returns the number after `name` in a status of `/proc`.
 fn kilobytes(status: &str, name: &str) -> u64 {
     let value = status.lines().find_map(|line| line.strip_prefix(name));
     value.and_then(|value| value.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// The soft limit `name`; `None` when there is none.
+/// Returns the soft limit `name`; `None` if there is none.
 fn soft_limit(limits: &str, name: &str) -> Option<u64> {
     let value = limits.lines().find_map(|line| line.strip_prefix(name))?;
     value.split_whitespace().next()?.parse().ok()

@@ -1,9 +1,8 @@
-//! The thread that has the statistics: it takes samples once a second and answers what is asked about
-//! them.
+//! Thread of the statistics: it takes samples once a second and answers commands about them.
 //!
-//! Of ten thousand subnets such an answer has twenty million octets. So it is put together here, where
-//! it holds up no other command, and by a thread that gives way to those that serve clients: whoever
-//! asks waits when processors are wanted for packets.
+//! With ten thousand subnets such an answer has twenty million bytes. It is therefore composed
+//! here, where it delays no other command, and by a thread that yields to those that serve clients:
+//! the command waits when packets need the processors.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -24,7 +23,7 @@ use crate::log::{self, DAEMON};
 use crate::panics::INTERNAL_ERROR;
 use crate::service::{Outline, Service};
 
-/// How often samples are taken.
+/// Interval between samples.
 const SAMPLE_NS: u64 = NS_PER_S;
 
 /// Warning when the first reply lacks options.
@@ -32,28 +31,28 @@ const SHORTENED: &str = "a reply lacks options: all of them are longer than the 
                          message size (option 57) or a frame of Ethernet. Shorten what is configured, \
                          long lists first; `options-left-out` counts such replies";
 
-/// What there is to do.
+/// Work of the thread.
 pub(super) enum Work {
-    /// A command.
+    /// A command to answer.
     Command(StatisticCommand, Asked),
-    /// The counters as Prometheus reads them.
+    /// A request for the counters in the format of Prometheus.
     Metrics(Asked),
-    /// A configuration is in force.
+    /// A configuration that is in force now.
     Follow(Followed),
-    /// That configuration takes the place of the one before: the history of subnets ends.
+    /// A configuration has replaced the previous one: the history of subnets ends.
     Restart,
 }
 
-/// Parts of a configuration that statistics follow.
+/// Parts of a configuration that statistics depend on.
 pub(super) struct Followed {
     pub(super) subnets: Arc<[Outline]>,
-    /// Labels for the names of kea-exporter, where its metrics are configured.
+    /// Labels for the names of kea-exporter, if its metrics are configured.
     pub(super) exporter: Option<Arc<ExporterLabels>>,
-    /// How many samples are kept and for how many seconds.
+    /// Number of samples to keep, and seconds to keep them.
     pub(super) samples: (u32, u32),
 }
 
-/// The running thread.
+/// Handle of the running thread.
 #[derive(Debug)]
 pub(super) struct StatisticsThread {
     work: Sender<Work>,
@@ -61,11 +60,12 @@ pub(super) struct StatisticsThread {
 }
 
 impl StatisticsThread {
-    /// Starts it. `samples` are how many are kept and for how many seconds.
+    /// Starts the thread. `samples` are the number of samples to keep, and the seconds to keep
+    /// them.
     ///
     /// # Errors
     ///
-    /// When the system refuses a thread.
+    /// [`ServerError::System`] if the system refuses a thread.
     pub(super) fn start<P: Service>(
         tally: Tally<P>,
         samples: (u32, u32),
@@ -80,12 +80,12 @@ impl StatisticsThread {
         Ok(Self { work, thread })
     }
 
-    /// Hands over `work`.
+    /// Passes `work` to the thread.
     pub(super) fn give(&self, work: Work) {
         self.work.send(work).expect("the thread runs until it is told to stop");
     }
 
-    /// Ends the thread, after what it was given.
+    /// Ends the thread after the work that it was given.
     pub(super) fn stop(self) {
         drop(self.work);
         self.thread.join().expect("a thread that panics ends the process");
@@ -97,7 +97,7 @@ fn tell<P: Service>(todo: &Receiver<Work>, mut tally: Tally<P>, mut statistics: 
     let mut due_ns = Clock::mono_ns();
     let mut has_warned = false;
     let mut exhaustion = ExhaustionLog::default();
-    // Without a sample the history lacks one of its points.
+    // If a sample fails, the history lacks one point.
     let mut sample = |statistics: &mut Statistics, tally: &Tally<P>| {
         contained(|| {
             #[cfg(test)]
@@ -119,7 +119,8 @@ fn tell<P: Service>(todo: &Receiver<Work>, mut tally: Tally<P>, mut statistics: 
                 );
             }
             Ok(Work::Metrics(asked)) => {
-                // Without an answer the request fails: an empty page would be taken for counters.
+                // On a panic the request gets no answer and fails: an empty page would be mistaken
+                // for counters.
                 if let Some(page) = contained(|| {
                     #[cfg(test)]
                     crate::panics::planted("metrics");

@@ -1,5 +1,5 @@
-//! The steady packet path allocates nothing: whole exchanges and renewals through a shard with a
-//! lease file, counted by the allocator on the thread that serves.
+//! Tests that the steady packet path allocates nothing: complete exchanges and renewals through a
+//! shard with a lease file, counted by the allocator on the thread that serves.
 
 #![allow(unreachable_pub, reason = "modules of a test binary")]
 
@@ -24,12 +24,12 @@ const INTERFACE: u32 = 3;
 
 const START: Now = Now { mono_ns: NS_PER_S, wall_us: 1_700_000_000_000_000 };
 
-/// Where clients are.
+/// Location of the clients.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Link {
-    /// Behind a relay agent.
+    /// The clients are behind a relay agent.
     Relayed,
-    /// On the server's own link.
+    /// The clients are on the server's own link.
     Direct,
 }
 
@@ -52,21 +52,22 @@ impl Last {
     }
 }
 
-/// A family's clients.
+/// Clients of one family.
 trait Clients: Protocol + Rows {
-    /// Its name, for files.
+    /// Name of the family, for files.
     const NAME: &'static str;
-    /// What keeps the last reply.
+    /// Keeper of the last reply.
     type Outlet;
 
-    /// The compiled configuration. Its pools are of a size that the table makes all slots of at once;
-    /// those of larger pools are made 32 at a time when first given.
+    /// Compiles the configuration. Its pools are small enough for the table to create all slots at
+    /// once; slots of larger pools are created 32 at a time when first given.
     fn compile(table: &LeaseTable<Self>) -> Self::Snapshot;
 
-    /// No reply yet.
+    /// Creates an outlet without a reply.
     fn outlet() -> Self::Outlet;
 
-    /// One exchange and one renewal for each of `clients`; how many messages were acknowledged.
+    /// Runs one exchange and one renewal for each of `clients`; returns the number of acknowledged
+    /// messages.
     fn attend(
         shard: &mut Shard<Self, MemfileStore<Self>>,
         link: Link,
@@ -83,7 +84,7 @@ fn exchanges_and_renewals_allocate_nothing<P: Clients>() {
     let path = folder.join("leases.csv");
     let (memfile, ..) =
         Memfile::open::<P>(Arc::new(DiskStorage), &path, OpenOptions::default()).expect("it opens");
-    // Without a flush in between the shard writes its rows itself, so one thread does it all.
+    // Without flushes the shard writes its rows itself, so that one thread does all work.
     let core = CoreOptions { durability: Durability::None, lfc_interval_s: 0 };
     let options = ThreadOptions { core, ..ThreadOptions::default() };
     let clock = Box::new(netio::Clock::now);
@@ -93,7 +94,7 @@ fn exchanges_and_renewals_allocate_nothing<P: Clients>() {
     shard.set_interfaces(Arc::new(InterfaceNames::new([(INTERFACE, "eth0")])));
     let mut outlet = P::outlet();
 
-    // The first ones grow buffers to their working size.
+    // The first exchanges grow buffers to their working size.
     assert_eq!(P::attend(&mut shard, Link::Relayed, START, 0..2_000, &mut outlet), 4_000);
     let later = START.after_ns(NS_PER_S);
     for (link, clients) in [(Link::Relayed, 1_000..22_000), (Link::Direct, 21_000..42_000)] {

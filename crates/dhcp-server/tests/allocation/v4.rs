@@ -1,5 +1,4 @@
-//! Clients behind a relay agent, and direct ones whose messages come in frames and are answered in
-//! frames.
+//! Clients behind a relay agent, and direct ones whose messages and replies are frames.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::ops::Range;
@@ -15,9 +14,9 @@ use packet_wire::frame;
 
 use super::{Clients, INTERFACE, Last, Link};
 
-/// Classes of every kind, guards, tags, options of vendors, a shared network, agents' options looked
-/// for in leases and reservations of some of the clients by every identifier; no names and nothing
-/// of relay agents, which leases keep on the heap.
+/// Configuration with classes of every kind, guards, tags, vendor options, a shared network, agent
+/// options found in leases, and reservations of some of the clients by every identifier. It has no
+/// names and no stored relay options, which leases keep on the heap.
 const CONFIGURATION: &str = r#"{ "Dhcp4": {
     "interfaces-config": { "interfaces": [ "*" ], "dhcp-socket-type": "udp" },
     "valid-lifetime": 4000, "cache-threshold": 0.0, "stash-agent-options": true,
@@ -62,7 +61,7 @@ const CONFIGURATION: &str = r#"{ "Dhcp4": {
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const RELAY: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 1);
-/// Keeps the last reply; those to direct clients go through frames.
+/// Keeper of the last reply; replies to direct clients go through frames.
 pub struct Outlet {
     last: Last,
     frames: PacketSendBatch,
@@ -177,7 +176,7 @@ fn message(
     writer.finish(300).expect("the buffer is large")
 }
 
-/// Hands over the message of `len` octets behind the headroom of `buffer`.
+/// Passes the message of `len` bytes after the headroom of `buffer` to the shard.
 fn hand_over(
     shard: &mut Shard<MemfileStore<V4>>,
     link: Link,

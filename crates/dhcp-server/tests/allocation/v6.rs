@@ -1,4 +1,4 @@
-//! Clients that ask for an address and a prefix in one message.
+//! Clients that request an address and a prefix in one message.
 
 use std::net::{Ipv6Addr, SocketAddrV6};
 use std::ops::Range;
@@ -12,9 +12,9 @@ use dhcp_wire::v6::{IaKind, MessageType, Packet, RelayWriter, option};
 
 use super::{Clients, INTERFACE, Last, Link};
 
-/// Classes of every kind, guards, tags, options of vendors and of agents, a shared network, excluded
-/// prefixes and reservations of some of the clients by every identifier; no names and nothing of
-/// relay agents, which leases keep on the heap.
+/// Configuration with classes of every kind, guards, tags, options of vendors and of relay agents,
+/// a shared network, excluded prefixes, and reservations of some of the clients by every
+/// identifier. It has no names and no stored relay options, which leases keep on the heap.
 const CONFIGURATION: &str = r#"{ "Dhcp6": {
     "interfaces-config": { "interfaces": [ "*" ] },
     "valid-lifetime": 4000, "cache-threshold": 0.0,
@@ -61,7 +61,7 @@ const CONFIGURATION: &str = r#"{ "Dhcp6": {
 } }"#;
 
 const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 1];
-/// Of the relay agent that is nearer to the clients, and so their link's.
+/// Address of the relay agent that is nearer to the clients, and so of their link.
 const NEAR: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 0xffff);
 const FAR: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 0xffff);
 const CLIENT: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0xc);
@@ -125,8 +125,8 @@ fn ingress(link: Link) -> Ingress {
     }
 }
 
-/// Writes a message that asks for what the reply before granted, given as `granted`; empty: for
-/// anything.
+/// Writes a message that requests the leases of the last reply, `granted`, or any lease if
+/// `granted` is empty.
 fn message(buffer: &mut [u8], link: Link, kind: MessageType, client: u32, granted: &[u8]) -> usize {
     let mut duid = [0, 2, 0, 0, 0, 9, 0, 0, 0, 0];
     duid[6..].copy_from_slice(&client.to_be_bytes());
@@ -163,7 +163,7 @@ fn message(buffer: &mut [u8], link: Link, kind: MessageType, client: u32, grante
     writer.finish().expect("the buffer is large")
 }
 
-/// Whether it is a REPLY with an address and a prefix.
+/// Returns true if the message is a REPLY with an address and a prefix.
 fn is_granted(octets: &[u8]) -> bool {
     let reply = Packet::parse(octets).expect("the server sent it").message();
     let granted = reply.ias().filter(|ia| ia.addresses().count() + ia.prefixes().count() == 1);

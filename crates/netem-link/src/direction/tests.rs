@@ -1,4 +1,5 @@
-//! The steady path allocates nothing: a direction between two pairs of interfaces, turn by turn.
+//! Test that the steady path allocates nothing: a direction between two pairs of interfaces, turn
+//! by turn.
 
 use std::process::Command;
 use std::sync::mpsc;
@@ -14,8 +15,8 @@ fn ip(arguments: &str) {
     assert!(output.status.success(), "ip {arguments}: {output:?}");
 }
 
-/// Runs `test` in a new namespace with the pairs `in0`, `in1` and `out0`, `out1`; false when that is
-/// not allowed here.
+/// Runs `test` in a new namespace with the pairs `in0`, `in1` and `out0`, `out1`; returns false if
+/// that is not permitted.
 fn between_two_pairs(test: impl FnOnce() + Send) -> bool {
     std::thread::scope(|scope| {
         let inside = scope.spawn(|| {
@@ -29,7 +30,7 @@ fn between_two_pairs(test: impl FnOnce() + Send) -> bool {
                 ip(&format!("link set {pair}0 up"));
                 ip(&format!("link set {pair}1 up"));
             }
-            // Until the kernel has noticed that an interface is up, it drops what is sent there.
+            // Until the kernel has noticed that an interface is up, it drops frames sent there.
             let ends = Instant::now() + Duration::from_secs(300);
             while ["in0", "in1", "out0", "out1"].map(|name| interface::named(name).unwrap().is_up)
                 != [true; 4]
@@ -44,7 +45,7 @@ fn between_two_pairs(test: impl FnOnce() + Send) -> bool {
     })
 }
 
-/// Sends so many frames and turns until the link has done with them.
+/// Sends `count` frames and runs turns until the link has handled them.
 fn pass(direction: &mut Direction, source: &mut FrameSender, count: u64) {
     let expected = direction.link.counters().received + count;
     for _ in 0..count {

@@ -1,10 +1,11 @@
-//! Trains and checksums: every packet that comes out is one that the train's sender might have sent.
+//! Tests of trains and checksums: every resulting packet is one that the train's sender might have
+//! sent.
 
 use super::*;
 
 const VLAN: [u8; 4] = [0x81, 0, 0, 7];
 
-/// What differs between the trains of a test.
+/// Properties of a train in a test.
 #[derive(Clone, Copy)]
 struct Case {
     is_v4: bool,
@@ -14,7 +15,7 @@ struct Case {
     payload_bytes: usize,
 }
 
-/// The headers of a train and its payload, a frame as a packet socket gives it.
+/// Returns the headers of a train and its payload, a frame in the form of a packet socket.
 fn train(case: Case) -> (Vec<u8>, PendingChecksum) {
     let mut frame = vec![2; 12];
     if case.is_tagged {
@@ -23,7 +24,7 @@ fn train(case: Case) -> (Vec<u8>, PendingChecksum) {
     frame.extend(if case.is_v4 { [8, 0] } else { [0x86, 0xdd] });
     let number = if case.kind == TrainKind::Tcp { TCP } else { protocol::UDP };
     if case.is_v4 {
-        // With four octets of options.
+        // The header has four bytes of options.
         frame.extend([0x46, 1, 0, 0, 0xff, 0xff, 0x40, 0, 64, number, 0, 0]);
         frame.extend([10, 0, 0, 1, 10, 0, 0, 2, 1, 1, 1, 0]);
     } else {
@@ -66,7 +67,7 @@ fn cases() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Whether the transport checksum is right, summed up in another way than it was written.
+/// Returns true if the transport checksum is right, computed in another way than it was written.
 fn is_right(case: Case, network: &[u8], segment: &[u8]) -> bool {
     let addresses = if case.is_v4 { &network[12..20] } else { &network[8..40] };
     let number = if case.kind == TrainKind::Tcp { TCP } else { protocol::UDP };
@@ -131,7 +132,7 @@ fn a_checksum_that_was_left_out_is_filled_in() {
         let packets = unpacked(&frame).unwrap();
         let [packet] = &packets[..] else { panic!("{} packets", packets.len()) };
         if case.kind == TrainKind::Udp {
-            // The length, which the train has not.
+            // The length field, which the train lacks.
             assert_eq!(packet[pending.start + 4..pending.start + 6], [0, 0]);
         }
         assert_eq!(packet[..field], octets[..field]);

@@ -1,4 +1,5 @@
-//! DCCP over a link that marks: what it may mark is not lost, and the sender takes it for a loss.
+//! Tests of DCCP over a link that marks: packets that can be marked are not lost, and the sender
+//! reacts to a mark as to a loss.
 
 use std::net::IpAddr;
 use std::thread;
@@ -14,7 +15,7 @@ const PORT: u16 = 5_001;
 /// Datagrams of a transfer.
 const COUNT: u32 = 400;
 const LEN: usize = 1_000;
-/// A round trip long enough for the window to matter.
+/// Words for a round trip long enough for the window to matter.
 const PLAIN: &str = "delay 2ms limit 10000";
 
 fn service() -> ServiceCode {
@@ -36,8 +37,8 @@ fn open(kind: CarrierKind, address: IpAddr) -> Endpoint {
     Endpoint::open(&carrier, Limits::default()).unwrap()
 }
 
-/// Sends datagrams from left to right while the way forward is as `words` say. How many arrived, what the
-/// sender knows at the end, and what the link did.
+/// Sends datagrams from left to right while the forward direction has the settings `words`. Returns
+/// the number that arrived, the sender's figures at the end, and the link's report.
 fn transfer(
     scene: &Scene,
     kind: CarrierKind,
@@ -51,7 +52,7 @@ fn transfer(
     let peer = Peer { address: RIGHT.into(), port: PORT, udp_port: server.udp_port().unwrap_or(0) };
     let connection = scene.at_left(|| client.connect(peer, &config(ccid)).unwrap());
     let accepted = listener.accept().unwrap();
-    // What makes the connection cannot be marked, and would be lost.
+    // Packets that establish the connection cannot be marked, and would be lost.
     bridge.change(Way::Forward, &parse_words(&format!("{PLAIN} {words}")).unwrap());
     let (arrived, figures) = thread::scope(|scope| {
         let receiving = scope.spawn(|| {
@@ -82,7 +83,7 @@ fn a_marked_transfer_is_whole_and_held_back(kind: CarrierKind) {
         let (arrived, marked, report) = transfer(&scene, kind, ccid, "loss 5% ecn");
         assert_eq!((arrived, report.lost), (COUNT, 0), "CCID {ccid}: {report}");
         assert!(report.marked > 5, "CCID {ccid}: {report}");
-        // How large a window or a rate is depends on how long the machine lets packets wait as well.
+        // The size of a window or a rate also depends on how long the machine lets packets wait.
         match (plain, marked) {
             (SenderFigures::Window { .. }, SenderFigures::Window { ssthresh, .. }) => {
                 assert!(ssthresh < u32::MAX, "slow start never ended")

@@ -1,4 +1,4 @@
-//! Frames as they are, octet by octet.
+//! Tests of frames, byte by byte.
 
 use netio::{Frame, FrameReceiver, FrameSender, PollFd, interface, poll};
 use packet_wire::checksum::checksum;
@@ -7,12 +7,12 @@ use crate::bridge::scene::{
     LEFT_END, LEFT_MAC, PATIENCE_NS, RIGHT_END, RIGHT_MAC, Scene, assert_sums, forward,
 };
 
-/// Sends frames out of the left station.
+/// Opens a sender of frames at the left station.
 fn sender(scene: &Scene) -> FrameSender {
     scene.at_left(|| FrameSender::open(&interface::named(LEFT_END).unwrap()).unwrap())
 }
 
-/// Receives what arrives at the right station.
+/// Opens a receiver of frames at the right station.
 fn receiver(scene: &Scene) -> FrameReceiver {
     scene.at_right(|| FrameReceiver::open(&interface::named(RIGHT_END).unwrap()).unwrap())
 }
@@ -76,7 +76,7 @@ fn frames_of_any_protocol_tag_and_station_pass_as_they_are() {
     assert!(!scene.is_promiscuous());
 }
 
-/// An IPv4 packet whose header has the type of service `tos` and a right checksum.
+/// Returns an IPv4 packet whose header has the type of service `tos` and a right checksum.
 fn packet(tos: u8) -> Vec<u8> {
     let mut header = vec![0x45, tos, 0, 46, 0, 1, 0x40, 0, 64, 253, 0, 0];
     header.extend([10, 9, 0, 1, 10, 9, 0, 77]);
@@ -90,7 +90,7 @@ fn a_mark_stands_in_the_packet_and_its_checksum_is_right() {
     let Some(scene) = Scene::set() else { return };
     let bridge = scene.link("loss 100% ecn", "", 1);
     let (mut left, mut right) = (sender(&scene), receiver(&scene));
-    // Not capable, the two that are, marked already.
+    // Not capable of ECN, the two capable ones, marked already.
     send(&mut left, &[packet(0xb8), packet(0xb9), packet(0xba), packet(0xbb)]);
     for (arrived, tos) in receive(&mut right, 3).iter().zip([0xb9_u8, 0xba, 0xbb]) {
         assert_eq!(arrived[15], tos | 3);

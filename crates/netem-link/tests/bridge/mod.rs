@@ -1,5 +1,5 @@
-//! Links between namespaces of the test's own: what really arrives, against what the link says.
-//! Bounds on time are lower ones only.
+//! Tests of links between namespaces of their own: the packets that arrive, against the link's
+//! report. Bounds on time are lower ones only.
 
 mod dccp;
 mod frames;

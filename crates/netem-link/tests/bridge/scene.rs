@@ -19,17 +19,18 @@ pub(crate) const RIGHT_END: &str = "r0";
 /// Interfaces of the link.
 pub(crate) const MIDDLE_ENDS: [&str; 2] = ["m0", "m1"];
 
-/// Longer than anything here takes on any machine: a test that waits so long has failed.
+/// Timeout that no test reaches on any machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
-/// The same, for a poll.
+/// [`PATIENCE`] in nanoseconds, for a poll.
 pub(crate) const PATIENCE_NS: u64 = PATIENCE.as_nanos() as u64;
-/// Time between two looks.
+/// Interval between two checks.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Namespaces are named by process, so tests of one process take turns.
+/// Lock of the namespaces: their names contain the process number, so tests of one process take
+/// turns.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// The namespaces, which go away with the value.
+/// The namespaces, removed when the value is dropped.
 pub(crate) struct Scene {
     left: String,
     middle: String,
@@ -38,7 +39,7 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// `None`, said, where namespaces cannot be made.
+    /// Creates the namespaces; prints a note and returns `None` where that is not possible.
     pub(crate) fn set() -> Option<Self> {
         let is_root = testbed::registry::user_id() == 0;
         if !is_root || testbed::command::find_program("ip").is_none() {
@@ -52,7 +53,7 @@ impl Scene {
         let scene = Self { left, middle, right, _turn: turn };
         for name in scene.names() {
             namespace::create(name).unwrap();
-            // Neighbours and routers are not looked for: every packet is the test's.
+            // No search for neighbours and routers: every packet is the test's.
             let quiet = "cd /proc/sys/net/ipv6/conf 2>/dev/null || exit 0; \
                          echo 1 >all/disable_ipv6; echo 1 >default/disable_ipv6";
             run(Command::new("ip").args(["netns", "exec", name, "sh", "-ec", quiet]));
@@ -74,7 +75,7 @@ impl Scene {
             let peer_mac = shown(peer_mac);
             ip(&format!("-n {name} neigh replace {peer} lladdr {peer_mac} dev {end}"));
         }
-        // Until the kernel has noticed that an interface is up, it drops what is sent there.
+        // Until the kernel has noticed that an interface is up, it drops frames sent there.
         for name in scene.names() {
             let is_up = |line: &str| line.contains("state UP") || line.contains(" lo:");
             until(|| ip(&format!("-n {name} -o link")).lines().all(is_up));
@@ -86,7 +87,8 @@ impl Scene {
         [&self.left, &self.middle, &self.right]
     }
 
-    /// A link that does `forward` from left to right and `backward` from right to left.
+    /// Starts a link with the settings `forward` from left to right and `backward` from right to
+    /// left.
     pub(crate) fn link(&self, forward: &str, backward: &str, seed: u64) -> Bridge {
         let place = |end| Place {
             namespace: Some(self.middle.clone()),
@@ -104,22 +106,22 @@ impl Scene {
         Bridge::start(&request).unwrap()
     }
 
-    /// What `open` returns inside of the left namespace.
+    /// Calls `open` inside of the left namespace and returns its result.
     pub(crate) fn at_left<T: Send>(&self, open: impl FnOnce() -> T + Send) -> T {
         within(&self.left, open)
     }
 
-    /// What `open` returns inside of the right namespace.
+    /// Calls `open` inside of the right namespace and returns its result.
     pub(crate) fn at_right<T: Send>(&self, open: impl FnOnce() -> T + Send) -> T {
         within(&self.right, open)
     }
 
-    /// How the link calls an interface of the left namespace.
+    /// Returns the link's name of an interface of the left namespace.
     pub(crate) fn left_place(&self, interface: &str) -> String {
         format!("{}:{interface}", self.left)
     }
 
-    /// How the link calls an interface of the right namespace.
+    /// Returns the link's name of an interface of the right namespace.
     pub(crate) fn right_place(&self, interface: &str) -> String {
         format!("{}:{interface}", self.right)
     }
@@ -134,20 +136,20 @@ impl Scene {
         ip(&format!("-n {} {words}", self.right));
     }
 
-    /// Whether both interfaces of the link take frames for all stations.
+    /// Returns true if both interfaces of the link receive frames for all stations.
     pub(crate) fn is_promiscuous(&self) -> bool {
         let shown = |end| ip(&format!("-d -n {} link show {end}", self.middle));
         MIDDLE_ENDS.iter().all(|end| shown(end).contains("promiscuity 1"))
     }
 
-    /// Gives the link's second interface a queue of its own that takes a packet or two at a time.
+    /// Gives the link's second interface a queue that holds only a packet or two.
     pub(crate) fn slow_end_down(&self) {
         let line = format!("-n {} qdisc add dev {} root", self.middle, MIDDLE_ENDS[1]);
         let words = "tbf rate 10mbit burst 2kb limit 2kb";
         run(Command::new("tc").args(line.split(' ').chain(words.split(' '))));
     }
 
-    /// Sets the greatest packet of the link's second interface.
+    /// Sets the largest packet of the link's second interface.
     pub(crate) fn set_mtu(&self, mtu_bytes: usize) {
         ip(&format!("-n {} link set {} mtu {mtu_bytes}", self.middle, MIDDLE_ENDS[1]));
     }
@@ -166,17 +168,17 @@ impl Drop for Scene {
     }
 }
 
-/// What the link says of the way forward.
+/// Returns the report of the forward direction.
 pub(crate) fn forward(report: &Report) -> &DirectionReport {
     &report.directions[0]
 }
 
-/// Waits until the link says of the way forward what is wanted.
+/// Waits until the report of the forward direction meets the condition.
 pub(crate) fn wait_for(bridge: &Bridge, is_so: impl Fn(&DirectionReport) -> bool) {
     until(|| is_so(forward(&bridge.report().unwrap())));
 }
 
-/// Packets are in one place only, and nothing happened to them beside the link.
+/// Checks that each packet is counted once, and that the machine affected none besides the link.
 pub(crate) fn assert_sums(direction: &DirectionReport) {
     let dropped =
         direction.lost + direction.over_limit + direction.over_bucket_limit + direction.too_long;
@@ -187,7 +189,7 @@ pub(crate) fn assert_sums(direction: &DirectionReport) {
     assert_eq!(beside, [0; 4], "{direction}");
 }
 
-/// Looks until it is so.
+/// Checks the condition repeatedly until it holds.
 pub(crate) fn until(mut is_so: impl FnMut() -> bool) {
     let ends = Instant::now() + PATIENCE;
     while !is_so() {

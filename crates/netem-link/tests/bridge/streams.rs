@@ -1,4 +1,4 @@
-//! TCP: its checksums and trains are left to devices that there are none of.
+//! Tests of TCP, whose checksums and trains the kernels leave to devices that do not exist.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use netem_link::Report;
 
 use crate::bridge::scene::{PATIENCE, RIGHT, Scene, assert_sums};
 
-/// More than fits into the windows and buffers on the way.
+/// Size of a file in bytes: more than the windows and buffers on the path hold.
 const FILE_BYTES: usize = 1 << 20;
 
 fn file(seed: u64) -> Vec<u8> {
@@ -31,7 +31,7 @@ fn exchange(stream: TcpStream, own: Vec<u8>) -> Vec<u8> {
     received
 }
 
-/// Two files, one each way, through a link that does `words` both ways; what the link did.
+/// Sends two files, one each way, through a link with `words` both ways; returns the link's report.
 fn pass_files(scene: &Scene, words: &str) -> Report {
     let bridge = scene.link(words, words, 3);
     let listener = scene.at_right(|| TcpListener::bind((RIGHT, 5_000)).unwrap());
@@ -42,7 +42,7 @@ fn pass_files(scene: &Scene, words: &str) -> Report {
     let report = bridge.stop().unwrap();
     for direction in &report.directions {
         assert_sums(direction);
-        // Kernels hand over more than a packet at a time, and leave the checksums out.
+        // Kernels pass on more than a packet at a time, and leave the checksums out.
         assert!(direction.machine.trains > 0, "{direction}");
         assert!(direction.machine.checksums > 0, "{direction}");
     }

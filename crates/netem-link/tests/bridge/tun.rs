@@ -1,4 +1,4 @@
-//! A link between two TUN devices: one that is made, and one that was there.
+//! Tests of a link between two TUN devices: one that the link creates, and one that existed.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -9,10 +9,10 @@ use crate::bridge::scene::{PATIENCE_NS, Scene, assert_sums, forward};
 
 const NEAR: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 1);
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 2);
-/// Headers of IP and UDP.
+/// Bytes of the headers of IP and UDP.
 const HEADERS_LEN: u64 = 28;
 
-/// Whether TUN devices can be made here; said, when not.
+/// Returns true if TUN devices can be created here; prints a note if not.
 fn is_possible(scene: &Scene) -> bool {
     let tried = scene.at_left(|| netio::tun::open("probe0").map(drop));
     if let Err(error) = &tried {
@@ -22,7 +22,7 @@ fn is_possible(scene: &Scene) -> bool {
     tried.is_ok()
 }
 
-/// A link between `t0` of the left namespace and `t1` of the right one.
+/// Starts a link between `t0` of the left namespace and `t1` of the right one.
 fn link(scene: &Scene, words: &str) -> Bridge {
     scene.ip_at_right("tuntap add mode tun name t1");
     let between = [scene.left_place("t0/tun"), scene.right_place("t1/tun")];
@@ -49,14 +49,14 @@ fn open(address: Ipv4Addr) -> (UdpSocket, SocketAddr) {
     (socket, address)
 }
 
-/// Sends datagrams of these lengths, and says which lengths and ECN fields arrived.
+/// Sends datagrams of these lengths, and returns the lengths and ECN fields that arrived.
 fn send(
     (from, source): &(UdpSocket, SocketAddr),
     (to, destination): &(UdpSocket, SocketAddr),
     lens: &[usize],
     ecn: u8,
 ) -> Vec<(usize, u8)> {
-    // No trains: what is asked is what a program sends one by one.
+    // No trains: the test covers packets that a program sends one by one.
     let mut batch = SendBatch::new(lens.len(), 60_000, false);
     for (number, &len) in lens.iter().enumerate() {
         batch.slot().unwrap()[..len].fill(number as u8);

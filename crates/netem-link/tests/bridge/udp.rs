@@ -1,4 +1,4 @@
-//! Datagrams, counted one by one.
+//! Tests with datagrams, counted one by one.
 
 use std::collections::BTreeSet;
 use std::net::UdpSocket as StdUdpSocket;
@@ -12,12 +12,12 @@ use crate::bridge::scene::{
 };
 
 const PORT: u16 = 4_000;
-/// Ethernet, IPv4 and UDP headers of a datagram.
+/// Bytes of the Ethernet, IPv4 and UDP headers of a datagram.
 const HEADERS_BYTES: u64 = 14 + 20 + 8;
-/// Datagrams between two looks at the link, so that no queue on the way to it is ever full.
+/// Datagrams between two checks of the link, so that no queue on the way to it is ever full.
 const BURST: u32 = 50;
 
-/// A receiver with room for all that a test sends.
+/// Opens a receiver with room for all datagrams of a test.
 fn receiver(scene: &Scene) -> UdpSocket {
     scene.at_right(|| {
         let options =
@@ -32,7 +32,8 @@ fn sender(scene: &Scene) -> StdUdpSocket {
     socket
 }
 
-/// Sends datagrams numbered `numbers`, of `len` octets, after all before them have reached the link.
+/// Sends datagrams numbered `numbers`, of `len` bytes, after all earlier ones have reached the
+/// link.
 fn send(bridge: &Bridge, socket: &StdUdpSocket, numbers: std::ops::Range<u32>, len: usize) {
     let before = forward(&bridge.report().unwrap()).received;
     let mut octets = vec![7; len];
@@ -45,7 +46,7 @@ fn send(bridge: &Bridge, socket: &StdUdpSocket, numbers: std::ops::Range<u32>, l
     }
 }
 
-/// The numbers of so many datagrams that arrive, in order of arrival.
+/// Returns the numbers of `count` datagrams, in order of arrival.
 fn receive(socket: &UdpSocket, count: usize) -> Vec<u32> {
     let (mut batch, mut numbers) = (RecvBatch::default(), Vec::new());
     while numbers.len() < count {
@@ -63,7 +64,7 @@ fn receive(socket: &UdpSocket, count: usize) -> Vec<u32> {
     numbers
 }
 
-/// Nothing more has arrived.
+/// Checks that no further datagram has arrived.
 fn assert_empty(socket: &UdpSocket) {
     assert_eq!(RecvBatch::default().receive(socket).unwrap(), 0);
 }
@@ -91,14 +92,15 @@ fn an_echo_takes_the_delays_of_both_ways() {
         assert_eq!((direction.received, direction.sent), (5, 5), "{direction}");
         assert_eq!(direction.lateness.count, 5, "{direction}");
     }
-    // A datagram of four octets, padded by nobody.
+    // The kernel does not pad a datagram of four bytes.
     assert_eq!(forward(&report).received_bytes, 5 * (HEADERS_BYTES + 4));
 }
 
-/// Sends 2,000 datagrams through a link that loses some; those that arrive.
+/// Sends 2,000 datagrams through a link that loses some; returns those that arrive.
 fn survivors(scene: &Scene, words: &str, seed: u64) -> BTreeSet<u32> {
     const COUNT: u32 = 2_000;
-    // Room for all: a quick machine has more than the usual 1,000 on a link that delays.
+    // The limit has room for all: a quick machine has more than the usual 1,000 on a link that
+    // delays.
     let bridge = scene.link(&format!("limit {COUNT} {words}"), "", seed);
     let (left, right) = (sender(scene), receiver(scene));
     send(&bridge, &left, 0..COUNT, 100);
@@ -123,10 +125,10 @@ fn what_is_lost_is_what_the_link_says_and_a_seed_loses_the_same() {
     let Some(scene) = Scene::set() else { return };
     let first = survivors(&scene, "delay 3ms loss 10%", 7);
     assert_eq!(survivors(&scene, "delay 3ms loss 10%", 7), first);
-    // Delays draw from a stream of their own.
+    // Delays have a random stream of their own.
     assert_eq!(survivors(&scene, "delay 2ms 1ms loss 10%", 7), first);
     assert_ne!(survivors(&scene, "delay 3ms loss 10%", 8), first);
-    // The seed of the words goes before that of the command.
+    // The seed of the words takes precedence over that of the command.
     let own = survivors(&scene, "loss 10% seed 99", 7);
     assert_ne!(own, first);
     assert_eq!(survivors(&scene, "loss 10% seed 99", 8), own);
@@ -150,7 +152,7 @@ fn copies_arrive_and_are_counted() {
 #[test]
 fn no_more_passes_than_the_rate_allows() {
     let Some(scene) = Scene::set() else { return };
-    // 1,000,000 octets a second.
+    // 1,000,000 bytes per second.
     for (words, burst_bytes) in [("tbf rate 8mbit burst 5000b limit 1mb", 5_000), ("rate 8mbit", 0)]
     {
         let (count, len) = (400, 1_000);
@@ -173,7 +175,8 @@ fn what_exceeds_a_queue_is_dropped_and_counted() {
     let Some(scene) = Scene::set() else { return };
     let bridge = scene.link("delay 500ms limit 10", "", 1);
     let (left, right) = (sender(&scene), receiver(&scene));
-    // All are there before the first one leaves, or the machine is so slow that some have left.
+    // All datagrams are in the link before the first one leaves, or the machine is so slow that
+    // some have left.
     send(&bridge, &left, 0..40, 50);
     wait_for(&bridge, |forward| forward.received == 40 && forward.waiting_packets == 0);
     let report = bridge.stop().unwrap();

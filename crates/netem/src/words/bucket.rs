@@ -1,4 +1,4 @@
-//! The words of `tc-tbf`.
+//! Words of `tc-tbf`.
 
 use core::num::NonZeroU64;
 
@@ -7,7 +7,7 @@ use super::reader::{Reader, Word};
 use super::units::{self, Unfit};
 use crate::settings::{LinkLayer, Peak, Room, TokenBucket};
 
-/// What was read so far.
+/// Values read so far.
 #[derive(Default)]
 struct Parts<'a> {
     rate: Option<NonZeroU64>,
@@ -21,7 +21,7 @@ struct Parts<'a> {
     link_layer: LinkLayer,
 }
 
-/// The word in full. Only some may be cut short, as in `tc`.
+/// Returns the full word. As in `tc`, only some words may be abbreviated.
 fn full_name(word: &str) -> Option<&'static str> {
     match word {
         "buffer" | "maxburst" => Some("burst"),
@@ -32,7 +32,7 @@ fn full_name(word: &str) -> Option<&'static str> {
     }
 }
 
-/// Reads to the end; `tbf` is the word that began it.
+/// Reads to the end; `tbf` is the word before.
 pub(super) fn read(reader: &mut Reader<'_>, tbf: Word<'_>) -> Option<TokenBucket> {
     reader.forget();
     let mut parts = Parts::default();
@@ -68,7 +68,7 @@ fn read_one<'a>(reader: &mut Reader<'a>, parts: &mut Parts<'a>, word: Word<'a>, 
     }
 }
 
-/// A bucket that holds something.
+/// Reads the size of a bucket, which is not 0.
 fn burst(word: &str) -> Result<u64, Unfit> {
     match units::size_and_cell(word)? {
         0 => Err(Unfit::Size),
@@ -84,9 +84,9 @@ fn link_layer(word: &str) -> Result<LinkLayer, Unfit> {
     }
 }
 
-/// What must be there, and what must not be there together.
+/// Checks for missing words, and for words that exclude each other.
 fn check(reader: &mut Reader<'_>, parts: &Parts<'_>, tbf: Word<'_>) -> Option<TokenBucket> {
-    // A value that is there and wrong was named already.
+    // A word with a wrong value has its own problem already.
     let mut missing = |name: &'static str, help: &str| {
         if !reader.has_seen(name) {
             reader.problem_at(tbf, format!("`{name}` of tbf is missing"), help);

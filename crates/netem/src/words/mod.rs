@@ -1,7 +1,7 @@
 //! Settings as words, in the language of `tc`: `delay 75ms 10ms 25% loss 10% tbf rate 100mbit …`.
 //!
-//! `netem` reads and checks the first stage, `bucket` the second, `print` writes both back. What is
-//! wrong is said all at once, each with its place. Words may be cut short as `tc` allows.
+//! `netem` reads and checks the first stage, `bucket` the second, `print` writes both. All problems
+//! are reported at once, each with its position. Words may be abbreviated as in `tc`.
 
 mod bucket;
 mod netem;
@@ -15,12 +15,12 @@ use crate::settings::Settings;
 use reader::Reader;
 
 impl Settings {
-    /// Reads the words that `tc qdisc add dev … root netem` takes, then, behind the word `tbf`, those
-    /// of a token bucket. Either part may be left out.
+    /// Parses the words of `tc qdisc add dev … root netem` and, after the word `tbf`, those of a
+    /// token bucket. Either part may be missing.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong, in the order of the text.
+    /// All problems, in the order of the text.
     pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
         let mut reader = Reader::new(text);
         let mut settings = Self::default();
@@ -36,7 +36,7 @@ impl Settings {
     }
 }
 
-/// The first word of `words` that begins with `given`, as `tc` looks words up.
+/// Returns the first word of `words` that begins with `given`, as `tc` does.
 fn look_up(words: &[&'static str], given: &str) -> Option<&'static str> {
     words.iter().copied().find(|word| !given.is_empty() && word.starts_with(given))
 }

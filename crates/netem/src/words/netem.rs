@@ -1,4 +1,4 @@
-//! The words of `tc-netem`.
+//! Words of `tc-netem`.
 
 use super::look_up;
 use super::reader::{Reader, Word};
@@ -7,7 +7,7 @@ use crate::distribution::Distribution;
 use crate::settings::{Loss, Opening, Rate, Reorder, Settings, Slot, Sometimes};
 use crate::share::Share;
 
-/// In the order in which `tc` looks abbreviations up.
+/// The words in the order in which `tc` searches for abbreviations.
 const WORDS: [&str; 15] = [
     "limit",
     "latency",
@@ -26,7 +26,7 @@ const WORDS: [&str; 15] = [
     "tbf",
 ];
 
-/// What is there in words but has no place in the settings.
+/// Words that have no field of their own in the settings.
 #[derive(Default)]
 struct Found<'a> {
     gap: Option<(Word<'a>, u32)>,
@@ -97,7 +97,7 @@ fn read_one<'a>(
     }
 }
 
-/// A percentage and, perhaps, a correlation.
+/// Reads a percentage and, if present, a correlation.
 fn sometimes(reader: &mut Reader<'_>, name: &str) -> Sometimes {
     let share = reader.value(name, units::share).unwrap_or_default();
     let correlation = reader.further(name, units::share).unwrap_or_default();
@@ -140,7 +140,7 @@ fn read_loss(reader: &mut Reader<'_>) -> Loss {
             Loss::Gilbert { to_bad, to_good, bad_loss, good_loss }
         }
         _ => {
-            // The word, if there is one, is read as the percentage that is missing.
+            // The word, if there is one, is read as the missing percentage.
             reader.value("loss", units::share);
             Loss::None
         }
@@ -203,7 +203,7 @@ fn read_slot(reader: &mut Reader<'_>) -> Option<Slot> {
     };
     let mut slot =
         Slot { opening: Opening::Between { min_ns: 0, max_ns: 0 }, packets_max: 0, bytes_max: 0 };
-    // Only in this order, and only right behind, as in `tc`.
+    // As in `tc`, only in this order, and directly after the times.
     if reader.peek().is_some_and(|word| look_up(&["packets"], word).is_some()) {
         reader.take();
         slot.packets_max = reader.value("packets", units::whole).unwrap_or_default();
@@ -238,7 +238,7 @@ fn read_between(reader: &mut Reader<'_>) -> Option<Opening> {
     min_ns.zip(max_ns).map(|(min_ns, max_ns)| Opening::Between { min_ns, max_ns })
 }
 
-/// What must be together.
+/// Checks words that need each other.
 fn check(reader: &mut Reader<'_>, settings: &mut Settings, found: &Found<'_>) {
     let reorders = found.reorder.filter(|(_, often)| !often.share.is_none());
     if let Some((word, often)) = reorders {

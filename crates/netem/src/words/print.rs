@@ -1,4 +1,4 @@
-//! Settings as the words that give them again.
+//! Settings as words that parse to the same settings.
 
 use core::fmt;
 use core::num::NonZeroU64;
@@ -44,7 +44,7 @@ impl fmt::Display for Sometimes {
     }
 }
 
-/// All settings but those that are as if nothing was said; `limit` always.
+/// Prints all settings except those with their default value; `limit` always.
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "limit {}", self.limit_packets)?;

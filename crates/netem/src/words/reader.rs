@@ -1,18 +1,18 @@
-//! Words with their places, and the problems found on the way.
+//! Words with their positions, and the problems found while reading.
 
 use core::fmt;
 
 use super::units::Unfit;
 
-/// Something that is wrong with the words.
+/// A problem of the words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where the word begins that it is about: octets from the start of the text; the end of the text
-    /// when a word is missing.
+    /// Position of the word concerned, in bytes from the start of the text; the end of the text if
+    /// a word is missing.
     pub offset_bytes: usize,
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
-    /// What would be right.
+    /// Advice how to correct it.
     pub help: String,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Word<'a> {
     pub(super) offset_bytes: usize,
 }
 
-/// The words that are left.
+/// The remaining words.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     words: Vec<Word<'a>>,
@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
         self.problem(word.offset_bytes, message, help);
     }
 
-    /// Notes that a word was there, in full; the same word twice is a problem.
+    /// Records a word by its full name; a repeated word is a problem.
     pub(super) fn note(&mut self, word: Word<'_>, full: &'static str) {
         if self.seen.contains(&full) {
             let message = format!("`{full}` is there twice");
@@ -79,27 +79,27 @@ impl<'a> Reader<'a> {
         self.seen.push(full);
     }
 
-    /// Whether a word was there, in full.
+    /// Returns true if a word with this full name was read.
     pub(super) fn has_seen(&self, full: &str) -> bool {
         self.seen.contains(&full)
     }
 
-    /// Words are counted anew.
+    /// Forgets the words read so far.
     pub(super) fn forget(&mut self) {
         self.seen.clear();
     }
 
-    /// Whether an optional number follows, by its first character, as in `tc`.
+    /// Returns true if an optional number follows, judged by its first character as in `tc`.
     pub(super) fn number_follows(&self) -> bool {
         self.peek().is_some_and(|word| word.starts_with(|first: char| first.is_ascii_digit()))
     }
 
-    /// The same for a number that may be negative.
+    /// Returns true if an optional number follows that may be negative.
     pub(super) fn signed_number_follows(&self) -> bool {
         self.number_follows() || self.peek().is_some_and(|word| word.starts_with('-'))
     }
 
-    /// The value of `name`, which must be there.
+    /// Reads the value of `name`, which must be there.
     pub(super) fn value<T>(
         &mut self,
         name: &str,
@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A further value of `name` that may be left out.
+    /// Reads a further value of `name` that may be missing.
     pub(super) fn further<T>(
         &mut self,
         name: &str,

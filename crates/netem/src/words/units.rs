@@ -4,7 +4,7 @@ use core::num::NonZeroU64;
 
 use crate::share::Share;
 
-/// Why a word is no value of its kind.
+/// Reason why a word is no value of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unfit {
     Time,
@@ -20,7 +20,7 @@ pub(super) enum Unfit {
 }
 
 impl Unfit {
-    /// What would fit.
+    /// Returns a description of valid values.
     pub(super) const fn help(self) -> &'static str {
         match self {
             Self::Time => "a time is a number with s, ms, us or ns, such as 75ms or 1.5s",
@@ -42,7 +42,7 @@ impl Unfit {
     }
 }
 
-/// Digits of a number that are read.
+/// Largest number of digits.
 const DIGITS_MAX: usize = 20;
 
 /// A decimal number: `digits` over ten to the `decimals`.
@@ -52,7 +52,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// The number at the start of a word, and its unit.
+    /// Splits a word into the number at its start and its unit.
     fn split(word: &str) -> Option<(Self, &str)> {
         let is_part = |c: char| c.is_ascii_digit() || c == '.';
         let unit_at = word.find(|c| !is_part(c)).unwrap_or(word.len());
@@ -71,7 +71,7 @@ impl Decimal {
         10_u128.pow(self.decimals)
     }
 
-    /// The whole part of the number times `unit`.
+    /// Returns the whole part of the number times `unit`.
     fn times(&self, unit: u128) -> Result<u64, Unfit> {
         u64::try_from(self.digits * unit / self.denominator()).map_err(|_| Unfit::Range)
     }
@@ -81,7 +81,7 @@ fn unit_of(units: &[(&str, u128)], name: &str) -> Option<u128> {
     units.iter().find(|(unit, _)| unit.eq_ignore_ascii_case(name)).map(|&(_, scale)| scale)
 }
 
-/// In nanoseconds.
+/// Units of times, in nanoseconds.
 const TIMES: [(&str, u128); 12] = [
     ("s", 1_000_000_000),
     ("sec", 1_000_000_000),
@@ -97,7 +97,7 @@ const TIMES: [(&str, u128); 12] = [
     ("nsecs", 1),
 ];
 
-/// In bits in a second.
+/// Units of rates, in bits per second.
 const RATES: [(&str, u128); 19] = [
     ("", 1),
     ("bit", 1),
@@ -120,7 +120,7 @@ const RATES: [(&str, u128); 19] = [
     ("tBps", 8_000_000_000_000),
 ];
 
-/// In octets.
+/// Units of sizes, in bytes.
 const SIZES: [(&str, u128); 8] = [
     ("", 1),
     ("b", 1),
@@ -132,17 +132,17 @@ const SIZES: [(&str, u128); 8] = [
     ("gb", 1 << 30),
 ];
 
-/// In octets, of eight bits each.
+/// Units of sizes in bits, each as a number of bytes.
 const SIZES_IN_BITS: [(&str, u128); 3] = [("kbit", 1 << 7), ("mbit", 1 << 17), ("gbit", 1 << 27)];
 
-/// A time in nanoseconds. A bare number of netem has nanoseconds, as in `tc`.
+/// Parses a time in nanoseconds. As in `tc`, a number of netem without a unit is in nanoseconds.
 pub(super) fn time_ns(word: &str) -> Result<u64, Unfit> {
     let (number, unit) = Decimal::split(word).ok_or(Unfit::Time)?;
     let scale = if unit.is_empty() { Some(1) } else { unit_of(&TIMES, unit) };
     number.times(scale.ok_or(Unfit::Time)?)
 }
 
-/// The same where a bare number has microseconds.
+/// Parses a time in nanoseconds, where a number without a unit is in microseconds.
 pub(super) fn time_of_us_ns(word: &str) -> Result<u64, Unfit> {
     match Decimal::split(word) {
         Some((number, "")) => number.times(1_000),
@@ -150,7 +150,7 @@ pub(super) fn time_of_us_ns(word: &str) -> Result<u64, Unfit> {
     }
 }
 
-/// A rate in octets in a second.
+/// Parses a rate in bytes per second.
 pub(super) fn bytes_per_s(word: &str) -> Result<NonZeroU64, Unfit> {
     if word.ends_with('%') {
         return Err(Unfit::RateOfDevice);
@@ -161,19 +161,20 @@ pub(super) fn bytes_per_s(word: &str) -> Result<NonZeroU64, Unfit> {
     NonZeroU64::new(bytes.map_err(|_| Unfit::Range)?).ok_or(Unfit::Rate)
 }
 
-/// A size in octets, or a number in those units.
+/// Parses a size in bytes, with or without a unit.
 pub(super) fn size(word: &str) -> Result<u64, Unfit> {
     let (number, unit) = Decimal::split(word).ok_or(Unfit::Size)?;
     let scale = unit_of(&SIZES, unit).or_else(|| unit_of(&SIZES_IN_BITS, unit));
     number.times(scale.ok_or(Unfit::Size)?)
 }
 
-/// The same within 32 bits.
+/// Parses a size within 32 bits.
 pub(super) fn size_u32(word: &str) -> Result<u32, Unfit> {
     u32::try_from(size(word)?).map_err(|_| Unfit::Range)
 }
 
-/// A size and, behind a slash, the cell of tables that kernels once used, a power of two.
+/// Parses a size with an optional cell size after a slash, a power of two, which tables of older
+/// kernels needed.
 pub(super) fn size_and_cell(word: &str) -> Result<u64, Unfit> {
     let (text, cell) = word.split_once('/').unwrap_or((word, "1"));
     match cell.parse::<u32>() {
@@ -182,7 +183,7 @@ pub(super) fn size_and_cell(word: &str) -> Result<u64, Unfit> {
     }
 }
 
-/// A share in percent.
+/// Parses a share in percent.
 pub(super) fn share(word: &str) -> Result<Share, Unfit> {
     let (number, unit) = Decimal::split(word).ok_or(Unfit::Percent)?;
     let all = 100 * number.denominator();
@@ -192,7 +193,7 @@ pub(super) fn share(word: &str) -> Result<Share, Unfit> {
     Ok(Share::rounded(number.digits, all))
 }
 
-/// A whole number without unit.
+/// Parses a whole number without unit.
 pub(super) fn whole<T: core::str::FromStr>(word: &str) -> Result<T, Unfit> {
     if word.is_empty() || !word.bytes().all(|octet| octet.is_ascii_digit()) {
         return Err(Unfit::Whole);
@@ -200,7 +201,7 @@ pub(super) fn whole<T: core::str::FromStr>(word: &str) -> Result<T, Unfit> {
     word.parse().map_err(|_| Unfit::Range)
 }
 
-/// A whole number that may be negative.
+/// Parses a whole number that may be negative.
 pub(super) fn signed(word: &str) -> Result<i32, Unfit> {
     let digits = word.strip_prefix('-').unwrap_or(word);
     if digits.is_empty() || !digits.bytes().all(|octet| octet.is_ascii_digit()) {
@@ -209,7 +210,7 @@ pub(super) fn signed(word: &str) -> Result<i32, Unfit> {
     word.parse().map_err(|_| Unfit::Range)
 }
 
-/// The greatest of `units` of which `value` is a whole number, with it.
+/// Formats `value` in the greatest of `units` of which it is a multiple.
 pub(super) fn in_units(value: u64, units: &[(u64, &str)]) -> String {
     let fits = |&&(scale, _): &&(u64, &str)| value != 0 && value.is_multiple_of(scale);
     let &(scale, name) = units.iter().find(fits).unwrap_or(&units[units.len() - 1]);

@@ -1,10 +1,10 @@
-//! The token bucket by hand.
+//! Token bucket cases computed by hand.
 
 use crate::link::run::{MS, Out, SECOND, link, number, numbers, pass, run, settings};
 
 #[test]
 fn the_burst_leaves_at_once_and_the_rest_at_the_rate() {
-    // 1 octet per microsecond; the bucket holds 3,000 octets, so three packets of 1,000 leave at once
+    // 1 byte per microsecond; the bucket holds 3,000 bytes, so three packets of 1,000 leave at once
     // and one each millisecond after that.
     let mut link = link("tbf rate 8mbit burst 3000 limit 10kb");
     for number in 0..6_u64 {
@@ -15,7 +15,7 @@ fn the_burst_leaves_at_once_and_the_rest_at_the_rate() {
     assert_eq!(numbers(&pass(&mut link, 0)), [(0, 0), (1, 0), (2, 0)]);
     assert_eq!(link.poll_timeout(), Some(MS));
     assert_eq!(numbers(&pass(&mut link, SECOND)), [(3, MS), (4, 2 * MS), (5, 3 * MS)]);
-    // A tenth of a millisecond fills 100 octets, 5 ms all that the bucket holds.
+    // A tenth of a millisecond adds 100 bytes, 5 ms fill the bucket.
     link.handle_datagram(3 * MS + 100_000, 0, &[0; 1_000]);
     assert_eq!(pass(&mut link, SECOND)[0].at_ns, 4 * MS);
     for _ in 0..4 {
@@ -27,7 +27,7 @@ fn the_burst_leaves_at_once_and_the_rest_at_the_rate() {
 
 #[test]
 fn the_time_of_the_next_packet_is_rounded_up() {
-    // Three octets in a second: one octet takes a third of a second.
+    // Three bytes per second: one byte takes a third of a second.
     let mut link = link("tbf rate 24bit burst 2 limit 100");
     for _ in 0..5 {
         link.handle_datagram(0, 0, &[0]);
@@ -39,7 +39,7 @@ fn the_time_of_the_next_packet_is_rounded_up() {
 
 #[test]
 fn what_waits_is_bounded_in_octets() {
-    // 50 ms at 8 Mbit/s are 50,000 octets, and 5,000 of the bucket.
+    // 50 ms at 8 Mbit/s are 50,000 bytes, and 5,000 of the bucket.
     let bucket = settings("tbf rate 8mbit burst 5000 latency 50ms").bucket.unwrap();
     assert_eq!(bucket.limit_bytes(), 55_000);
     let mut link = link("tbf rate 8mbit burst 5000 latency 50ms");
@@ -48,9 +48,9 @@ fn what_waits_is_bounded_in_octets() {
     }
     assert_eq!((link.backlog().bytes, link.counters().over_bucket_limit), (55_000, 45));
     let out = pass(&mut link, SECOND);
-    // The last of those that were taken waits for as long as was said.
+    // The last accepted packet waits for the configured latency.
     assert_eq!((out.len(), out[54].at_ns), (55, 50 * MS));
-    // A peak rate may be the narrower one: 1,000 + 2,000 octets.
+    // A peak rate may set the smaller limit: 1,000 + 2,000 bytes.
     let words = "tbf rate 8kbit burst 5000 latency 1s peakrate 16kbit mtu 1000";
     assert_eq!(settings(words).bucket.unwrap().limit_bytes(), 3_000);
 }
@@ -78,13 +78,14 @@ fn lengths_count_with_overhead_minimum_and_cells() {
 
 #[test]
 fn a_peak_rate_spreads_the_burst() {
-    // The burst of 3,000 octets leaves at 2 octets per microsecond, each packet 0.5 ms after the other.
+    // The burst of 3,000 bytes leaves at 2 bytes per microsecond, each packet 0.5 ms after the
+    // other.
     let mut link = link("tbf rate 8mbit burst 3000 limit 10kb peakrate 16mbit mtu 1000");
     for _ in 0..6 {
         link.handle_datagram(0, 0, &[0; 1_000]);
     }
     let times: Vec<u64> = pass(&mut link, SECOND).iter().map(|out| out.at_ns).collect();
-    // At 2 ms the bucket has lent 5 packets: 3,000 + 2,000 octets; the sixth waits for the rate.
+    // By 2 ms the bucket has passed 5 packets: 3,000 + 2,000 bytes; the sixth waits for the rate.
     assert_eq!(times, [0, 500_000, MS, 1_500_000, 2 * MS, 3 * MS]);
 }
 
@@ -115,7 +116,7 @@ fn no_stretch_of_time_gets_more_than_burst_and_rate() {
 
 #[test]
 fn both_stages_follow_each_other() {
-    // 10 ms, then one packet per millisecond, of which the first two are lent.
+    // 10 ms, then one packet per millisecond; the burst passes the first two at once.
     let mut link = link("delay 10ms tbf rate 8mbit burst 2000 limit 100kb");
     let out = run(&mut link, 4, 1_000, 1_000);
     let expected = [(0, 10_000_000), (1, 10_001_000), (2, 11_000_000), (3, 12_000_000)];

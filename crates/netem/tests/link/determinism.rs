@@ -1,4 +1,4 @@
-//! The same seed is the same run.
+//! Tests that the same seed gives the same run.
 
 use netem::{Link, Settings};
 
@@ -56,7 +56,7 @@ fn asking_more_often_changes_nothing() {
     let mut out = Vec::new();
     let mut buffer = [0; 64];
     for number in 0..2_000_u64 {
-        // Before each packet, and each tenth of a millisecond, whether anything is due or not.
+        // Before each packet, and each tenth of a millisecond, even if no packet is due.
         for tenth in 0..10 {
             let now_ns = (number * 10 + tenth) * (MS / 10);
             out.extend(numbers(&pass(&mut link, now_ns)));

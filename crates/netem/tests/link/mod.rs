@@ -1,4 +1,5 @@
-//! Links from outside: exact cases computed by hand, statistics of seeded runs, words.
+//! Tests of links through the public interface: exact cases computed by hand, statistics of seeded
+//! runs, words.
 
 mod bucket;
 mod determinism;

@@ -1,4 +1,4 @@
-//! Running one link on a virtual clock.
+//! Runs of one link on a virtual clock.
 
 use netem::{Link, Settings};
 
@@ -7,7 +7,7 @@ pub(crate) const MS: u64 = 1_000_000;
 /// One second.
 pub(crate) const SECOND: u64 = 1_000 * MS;
 
-/// Settings of words that are right.
+/// Parses valid words.
 pub(crate) fn settings(words: &str) -> Settings {
     Settings::parse(words).unwrap_or_else(|problems| panic!("{words}: {problems:?}"))
 }
@@ -24,7 +24,7 @@ pub(crate) struct Out {
     pub(crate) ecn: u8,
 }
 
-/// Lets time pass up to `end_ns` and gives what leaves, each at its time.
+/// Advances the clock to `end_ns` and returns the packets that leave, each with its time.
 pub(crate) fn pass(link: &mut Link, end_ns: u64) -> Vec<Out> {
     let mut out = Vec::new();
     let mut buffer = [0; 2_048];
@@ -39,13 +39,14 @@ pub(crate) fn pass(link: &mut Link, end_ns: u64) -> Vec<Out> {
     out
 }
 
-/// Packets of `len` octets, one each `period_ns`, each with its number; gives what leaves.
+/// Sends packets of `len` bytes, one each `period_ns`, each with its number; returns the packets
+/// that leave.
 pub(crate) fn run(link: &mut Link, count: u64, period_ns: u64, len: usize) -> Vec<Out> {
     let mut out = Vec::new();
     let mut octets = vec![0; len];
     for number in 0..count {
         let now_ns = number * period_ns;
-        // What is due at the same time leaves before the packet comes.
+        // Packets that are due at the same time leave before the new packet comes.
         out.extend(pass(link, now_ns));
         octets[..8].copy_from_slice(&number.to_be_bytes());
         link.handle_datagram(now_ns, 0, &octets);
@@ -54,12 +55,12 @@ pub(crate) fn run(link: &mut Link, count: u64, period_ns: u64, len: usize) -> Ve
     out
 }
 
-/// The number that [`run`] wrote.
+/// Returns the number that [`run`] wrote.
 pub(crate) fn number(out: &Out) -> u64 {
     u64::from_be_bytes(out.octets[..8].try_into().unwrap())
 }
 
-/// Numbers and times.
+/// Returns numbers and times of packets.
 pub(crate) fn numbers(out: &[Out]) -> Vec<(u64, u64)> {
     out.iter().map(|out| (number(out), out.at_ns)).collect()
 }

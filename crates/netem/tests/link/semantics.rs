@@ -1,4 +1,4 @@
-//! The netem stage by hand.
+//! Netem cases computed by hand.
 
 use netem::{Backlog, Link, Rate, Settings};
 
@@ -20,18 +20,18 @@ fn a_delay_is_kept_to_the_nanosecond() {
 
 #[test]
 fn a_rate_sends_one_packet_behind_the_other() {
-    // 1,000 octets at 8 Mbit/s take one millisecond; packets come each 0.4 ms.
+    // 1,000 bytes at 8 Mbit/s take one millisecond; packets come each 0.4 ms.
     let out = run(&mut link("rate 8mbit"), 4, 400_000, 1_000);
     assert_eq!(numbers(&out), [(0, MS), (1, 2 * MS), (2, 3 * MS), (3, 4 * MS)]);
 }
 
 #[test]
 fn waiting_behind_others_is_part_of_the_delay() {
-    // The first leaves at 10 + 1 ms. The second comes at 0.4 ms and would begin at 10.4, so it begins
-    // when the first is gone. The delay is not added once more.
+    // The first leaves at 10 + 1 ms. The second comes at 0.4 ms and would begin at 10.4, so it
+    // begins when the first is gone. The delay is not added once more.
     let out = run(&mut link("delay 10ms rate 8mbit"), 3, 400_000, 1_000);
     assert_eq!(numbers(&out), [(0, 11 * MS), (1, 12 * MS), (2, 13 * MS)]);
-    // A packet that comes when the queue has run empty has the whole delay.
+    // A packet that comes when the queue is empty again has the whole delay.
     let out = run(&mut link("delay 10ms rate 8mbit"), 2, 30 * MS, 1_000);
     assert_eq!(numbers(&out), [(0, 11 * MS), (1, 41 * MS)]);
 }
@@ -39,15 +39,15 @@ fn waiting_behind_others_is_part_of_the_delay() {
 #[test]
 fn overhead_and_cells_make_packets_longer() {
     let wire = |words: &str| -> Rate { settings(words).rate.unwrap() };
-    // 1,000 octets at one octet per microsecond.
+    // 1,000 bytes at one byte per microsecond.
     assert_eq!(wire("rate 1MBps").packet_time_ns(1_000), 1_000_000);
     assert_eq!(wire("rate 1MBps 34").packet_time_ns(1_000), 1_034_000);
     assert_eq!(wire("rate 1MBps -14").packet_time_ns(1_000), 986_000);
     assert_eq!(wire("rate 1MBps -14").packet_time_ns(4), 0);
-    // 1,020 octets fill 21.25, so 22 cells of 48, each with 5 more.
+    // 1,020 bytes fill 21.25, so 22 cells of 48, each with 5 more.
     assert_eq!(wire("rate 1MBps 20 48 5").packet_time_ns(1_000), 22 * 53 * 1_000);
     assert_eq!(wire("rate 1MBps 8 48 5").packet_time_ns(1_000), 21 * 53 * 1_000);
-    // A third of a nanosecond is not counted.
+    // A third of a nanosecond does not count.
     assert_eq!(wire("rate 24gbit").packet_time_ns(1), 0);
     assert_eq!(wire("rate 24gbit").packet_time_ns(10), 3);
 }
@@ -56,7 +56,7 @@ fn overhead_and_cells_make_packets_longer() {
 fn more_than_the_limit_is_dropped() {
     let mut link = link("delay 10ms limit 3");
     let out = run(&mut link, 14, MS, 50);
-    // Three fill it; at 10 ms the first leaves and makes room, and so on.
+    // Three packets fill the queue; at 10 ms the first leaves and makes room, and so on.
     let kept: Vec<u64> = out.iter().map(number).collect();
     assert_eq!(kept, [0, 1, 2, 10, 11, 12]);
     assert_eq!(link.counters().over_limit, 8);
@@ -65,7 +65,7 @@ fn more_than_the_limit_is_dropped() {
 
 #[test]
 fn every_third_packet_overtakes_with_gap_three() {
-    // Two are delayed, the third goes at once, and so on.
+    // Two are delayed, the third leaves at once, and so on.
     let out = run(&mut link("delay 10ms reorder 100% gap 3"), 7, MS, 50);
     assert_eq!(
         numbers(&out),
@@ -97,7 +97,7 @@ fn a_jitter_above_the_distance_of_packets_reorders() {
     for Out { at_ns, .. } in out.iter().filter(|out| number(out) == 100) {
         assert!((105 * MS..115 * MS).contains(at_ns), "{at_ns}");
     }
-    // A rate keeps the order whatever the jitter is.
+    // A rate keeps the order, even with a jitter.
     let out = run(&mut link("delay 10ms 5ms rate 100mbit"), 200, MS, 50);
     assert!(out.iter().map(number).is_sorted());
 }
@@ -130,7 +130,8 @@ fn a_copy_may_be_lost_by_itself() {
     let mut link = link("duplicate 100% loss 50%");
     run(&mut link, 1_000, MS, 50);
     let counters = *link.counters();
-    // Half of the packets are lost and doubled, hence one; of the others' copies half are lost.
+    // Half of the packets are lost and duplicated, hence leave once; of the others' copies half are
+    // lost.
     assert!((450..550).contains(&counters.duplicated), "{counters:?}");
     assert!((200..300).contains(&counters.lost), "{counters:?}");
     assert_eq!(counters.sent, 1_000 + counters.duplicated - counters.lost);
@@ -167,8 +168,8 @@ fn marking_takes_the_place_of_loss_where_packets_allow_it() {
 
 #[test]
 fn slots_let_packets_leave_together() {
-    // A slot serves what was due before it opened; what comes later asks for the next, which opens
-    // 10 ms after that.
+    // A slot serves packets that were due before it opened; later packets need the next slot, which
+    // opens 10 ms after that.
     let mut all = link("slot 10ms");
     let out = run(&mut all, 12, 3 * MS, 50);
     let expected = [0, 13, 13, 13, 13, 25, 25, 25, 25, 37, 37, 37];
@@ -178,7 +179,7 @@ fn slots_let_packets_leave_together() {
     let out = run(&mut link("slot 10ms packets 2"), 6, MS, 50);
     let expected = [(0, 0), (1, 11), (2, 11), (3, 21), (4, 21), (5, 31)];
     assert_eq!(numbers(&out), expected.map(|(number, ms)| (number, ms * MS)));
-    // The third packet ends the slot, though it does not fit whole.
+    // The third packet ends the slot, though it exceeds the limit.
     let out = run(&mut link("slot 10ms bytes 120"), 6, MS, 50);
     let expected = [(0, 0), (1, 11), (2, 11), (3, 11), (4, 21), (5, 21)];
     assert_eq!(numbers(&out), expected.map(|(number, ms)| (number, ms * MS)));
@@ -186,8 +187,9 @@ fn slots_let_packets_leave_together() {
 
 #[test]
 fn a_slot_that_opens_before_a_packet_is_due_does_not_serve_it() {
-    // Due at 15 ms. When it comes the slot of 0 ms is too early; the next would open at 10 ms, which
-    // is too early as well, and the one behind that counts from when the packet is due.
+    // The packet is due at 15 ms. When it comes the slot of 0 ms is too early; the next would open
+    // at 10 ms, which is too early as well, and the following one counts from the packet's due
+    // time.
     let mut link = link("delay 15ms slot 10ms");
     link.handle_datagram(0, 0, &[1]);
     assert_eq!(link.poll_timeout(), Some(15 * MS));

@@ -1,5 +1,5 @@
-//! What seeded runs come to. Bounds are at least four standard deviations wide, from the formula that
-//! stands beside them, and the seeds are fixed.
+//! Statistics of seeded runs. Bounds are at least four standard deviations wide, from the formula
+//! next to them, and the seeds are fixed.
 
 use netem::{Distribution, Link};
 
@@ -7,7 +7,7 @@ use crate::link::run::{MS, number, run, settings};
 
 const COUNT: u64 = 100_000;
 
-/// Which of so many packets were lost.
+/// Returns for each of [`COUNT`] packets whether it was lost.
 fn losses(words: &str, seed: u64) -> Vec<bool> {
     let mut lost = vec![true; COUNT as usize];
     for out in run(&mut Link::new(settings(words), seed), COUNT, MS, 8) {
@@ -20,7 +20,7 @@ fn share(lost: &[bool]) -> f64 {
     lost.iter().filter(|&&lost| lost).count() as f64 / lost.len() as f64
 }
 
-/// Lengths of the runs of `value`.
+/// Returns the lengths of the runs of `value`.
 fn runs(lost: &[bool], value: bool) -> Vec<usize> {
     let chunks = lost.chunk_by(|a, b| a == b);
     chunks.filter(|chunk| chunk[0] == value).map(<[bool]>::len).collect()
@@ -35,7 +35,7 @@ fn mean(numbers: impl IntoIterator<Item = f64>) -> f64 {
     sum / f64::from(count)
 }
 
-/// Correlation of each with the next.
+/// Returns the correlation of each value with the next.
 fn autocorrelation(values: &[f64]) -> f64 {
     let average = mean(values.iter().copied());
     let variance = mean(values.iter().map(|value| (value - average).powi(2)));
@@ -57,16 +57,16 @@ fn random_losses_are_as_many_as_said_and_do_not_lean_on_each_other() {
 
 #[test]
 fn a_correlation_makes_runs_and_narrows() {
-    // A number of which half is the one before is a sum of halves, quarters and so on of even ones. Its
-    // distribution is Fabius's function, which is 1/288 at 1/8 and 5/72 at 1/4.
+    // A number of which half is the previous one is a sum of halves, quarters and so on of uniform
+    // ones. Its distribution is Fabius's function, which is 1/288 at 1/8 and 5/72 at 1/4.
     for (percent, expected) in [("12.5%", 1.0 / 288.0), ("25%", 5.0 / 72.0), ("50%", 0.5)] {
         let lost = losses(&format!("loss {percent} 50%"), 17);
-        // Numbers that lean on each other scatter about twice as far.
+        // Correlated numbers scatter about twice as far.
         let bound = 8.0 * (expected * (1.0 - expected) / COUNT as f64).sqrt();
         assert!((share(&lost) - expected).abs() < bound, "{percent}: {}", share(&lost));
     }
     let lost = losses("loss 50% 50%", 17);
-    // Without correlation two.
+    // Without correlation the mean is two.
     assert!(mean(runs(&lost, true).iter().map(|&len| len as f64)) > 2.5);
 }
 
@@ -96,8 +96,8 @@ fn elliotts_states_lose_each_their_share() {
 
 #[test]
 fn the_four_states_come_to_their_shares() {
-    // In balance 1 leaves for 3 as often as 3 for 1: a thousandth against a quarter, and 2 and 3 trade
-    // 10 % against 50 %. Weights 1 : 0.04*... are computed here from the words.
+    // In equilibrium 1 changes to 3 as often as 3 to 1: a thousandth against a quarter, and 2 and 3
+    // exchange 10 % for 50 %. Weights 1 : 0.04*... are computed here from the words.
     let (p13, p31, p32, p23, p14) = (0.02, 0.25, 0.1, 0.5, 0.01);
     let lost = losses("loss state 2% 25% 10% 50% 1%", 8);
     let bad = p13 / p31;
@@ -105,13 +105,14 @@ fn the_four_states_come_to_their_shares() {
     assert!((share(&lost) - expected).abs() < 0.006, "{} {expected}", share(&lost));
     // Two states, as simple Gilbert: p31 is 1 - p13, so p13 of all.
     assert!((share(&losses("loss state 20%", 8)) - 0.2).abs() < 0.006);
-    // Losses by themselves never are two.
+    // There are never two single losses in a row.
     let alone = losses("loss state 0% 100% 0% 100% 10%", 8);
     assert_eq!(runs(&alone, true).iter().max(), Some(&1));
     assert!((share(&alone) - 0.1 / 1.1).abs() < 0.004);
 }
 
-/// Mean and standard deviation of the delays around 100 ms, in units of a jitter of 10 ms.
+/// Returns mean and standard deviation of the delays around 100 ms, and the delays, in units of a
+/// jitter of 10 ms.
 fn delays(distribution: Distribution) -> (f64, f64, Vec<f64>) {
     let words = format!("delay 100ms 10ms distribution {} limit 100000", distribution.name());
     let out = run(&mut Link::new(settings(&words), 23), COUNT, MS, 8);
@@ -125,8 +126,9 @@ fn delays(distribution: Distribution) -> (f64, f64, Vec<f64>) {
 
 #[test]
 fn delays_have_the_mean_and_the_deviation_of_their_distribution() {
-    // Uniform over two: the root of 4/12. Normal: 0 and 1, a little less for the cut tails. Pareto, cut
-    // at 4 where u = 4.5^-3: mean 4/3 (1.4753 - 1.5), deviation 4/3 of the root of 2.5556 - 1.4753^2.
+    // Uniform over two: the root of 4/12. Normal: 0 and 1, a little less for the cut tails. Pareto,
+    // cut at 4 where u = 4.5^-3: mean 4/3 (1.4753 - 1.5), deviation 4/3 of the root of 2.5556 -
+    // 1.4753^2.
     let bound = 4.0 / (COUNT as f64).sqrt();
     for (distribution, expected_mean, expected_deviation) in [
         (Distribution::Uniform, 0.0, 0.577_4),
@@ -168,10 +170,10 @@ fn delays_are_distributed_as_said() {
 #[test]
 fn a_quarter_normal_and_three_of_pareto() {
     let (average, deviation, mixed) = delays(Distribution::ParetoNormal);
-    // Three quarters of the Pareto mean; the deviation lies between those of both.
+    // Three quarters of the Pareto mean; the deviation is between those of both.
     assert!((average + 0.024_7).abs() < 0.012, "{average}");
     assert!((0.80..1.0).contains(&deviation), "{deviation}");
-    // Entry by entry the sum: at the median 3/4 of 4/3 (2^(1/3) - 1.5).
+    // The sum of both tables, entry by entry: at the median 3/4 of 4/3 (2^(1/3) - 1.5).
     let median = mixed[mixed.len() / 2];
     assert!((median + 0.240_1).abs() < 0.012, "{median}");
 }
@@ -196,6 +198,6 @@ fn shares_of_all_causes_are_kept() {
     let near = |count: u64, share: f64| (count as f64 / COUNT as f64 - share).abs() < 0.005;
     assert!(near(counters.duplicated, 0.05), "{counters:?}");
     assert!(near(counters.corrupted, 0.021), "copies too: {counters:?}");
-    // Four delayed ones, then a quarter each time: one in 4 + 4, of packets and copies.
+    // Four delayed packets, then a quarter each time: one in 4 + 4, of packets and copies.
     assert!(near(counters.reordered, 1.05 / 8.0), "{counters:?}");
 }

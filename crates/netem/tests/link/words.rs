@@ -1,4 +1,4 @@
-//! Words to settings and back.
+//! Tests of parsing and printing words.
 
 use core::num::NonZeroU64;
 
@@ -144,7 +144,7 @@ fn words_may_be_cut_short() {
     assert_eq!(settings("delay 1ms reorder 0%").reorder, None);
 }
 
-/// Places and messages of all problems.
+/// Returns positions and messages of all problems.
 fn problems(words: &str) -> Vec<(usize, String)> {
     let problems = Settings::parse(words).expect_err(words);
     assert!(problems.iter().all(|problem| !problem.help.is_empty()));

@@ -1,11 +1,11 @@
-//! Frame sockets (`packet(7)`, `SOCK_RAW`): every Ethernet frame of one interface, whole, in and out,
-//! for programs that stand between two links.
+//! Frame sockets (`packet(7)`, `SOCK_RAW`): every Ethernet frame of one interface, whole, in and
+//! out, for programs between two links.
 //!
-//! What a kernel leaves to devices is said, not done: a frame from a veth pair or through a coalescing
-//! device may lack its checksum, and may be a train of segments under one header. The socket asks for
-//! both in the form of virtio (`PACKET_VNET_HDR`, Virtual I/O Device 1.2 §5.1.6); a VLAN tag that the
-//! kernel took off is put back. What frames mean is left to others. [`XdpSender`] sends by a socket of
-//! another kind, AF_XDP.
+//! Work that the kernel leaves to devices is reported, not done: a frame from a veth pair or
+//! through a coalescing device may lack its checksum, and may be a train of segments under one
+//! header. The socket gets both in the form of virtio (`PACKET_VNET_HDR`, Virtual I/O Device 1.2
+//! §5.1.6); a VLAN tag that the kernel took off is put back. This module does not interpret frames.
+//! [`XdpSender`] sends by a socket of another kind, AF_XDP.
 #![allow(unsafe_code, reason = "socket, bind, setsockopt, getsockopt, getsockname, ioctl")]
 
 mod receive;
@@ -28,11 +28,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use crate::interface::Interface;
 use crate::{NetError, check, filter};
 
-/// The longest frame there is: an IP packet of 65,535 octets, an Ethernet header and two VLAN tags.
+/// Length of the longest frame: an IP packet of 65,535 bytes, an Ethernet header and two VLAN tags.
 pub const FRAME_BYTES_MAX: usize = 65_535 + 14 + 2 * 4;
-/// Frames of a batch.
+/// Frames per batch.
 const SLOTS: usize = 64;
-/// Kernel memory for frames that wait in a socket.
+/// Kernel memory in bytes for frames that wait in a socket.
 const BUFFER_BYTES: usize = 32 << 20;
 
 /// An open packet socket of whole frames.
@@ -42,7 +42,7 @@ struct FrameSocket {
 }
 
 impl FrameSocket {
-    /// A socket that is bound to nothing and gets nothing.
+    /// Opens a socket that is bound to no interface and gets nothing.
     fn open(subject: &str) -> Result<Self, NetError> {
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: no pointers; the result is checked.
@@ -52,7 +52,7 @@ impl FrameSocket {
         Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(raw) } })
     }
 
-    /// Binds to an interface; of protocol 0 the socket only sends.
+    /// Binds to an interface; with protocol 0 the socket only sends.
     fn bind(&self, interface: u32, protocol: libc::c_int) -> io::Result<()> {
         // SAFETY: an all-zero sockaddr_ll is a valid one.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -72,15 +72,15 @@ impl FrameSocket {
         check(unsafe { libc::setsockopt(fd, level, option, place, size) }).map(drop)
     }
 
-    /// As large a buffer as the kernel gives.
+    /// Sets the largest buffer that the kernel permits, up to [`BUFFER_BYTES`].
     fn set_buffer(&self, forced: libc::c_int, capped: libc::c_int) -> io::Result<()> {
-        // The kernel doubles what it is given, to pay for its own bookkeeping.
+        // The kernel doubles the value, to pay for its own bookkeeping.
         let value = (BUFFER_BYTES / 2) as libc::c_int;
         self.set(libc::SOL_SOCKET, forced, &value)
             .or_else(|_| self.set(libc::SOL_SOCKET, capped, &value))
     }
 
-    /// Sees frames for all stations, as long as the socket is open.
+    /// Makes the interface receive frames for all stations, as long as the socket is open.
     fn be_promiscuous(&self, interface: u32) -> io::Result<()> {
         let wanted = libc::packet_mreq {
             mr_ifindex: interface.cast_signed(),
@@ -95,7 +95,8 @@ impl FrameSocket {
         filter::attach(self, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, program)
     }
 
-    /// Frames that the kernel dropped because the socket was full, since the last call.
+    /// Returns the number of frames that the kernel dropped because the socket was full, since the
+    /// last call.
     fn take_drops(&self) -> io::Result<u64> {
         // `struct tpacket_stats`: packets, drops.
         let mut counts = [0_u32; 2];
@@ -108,7 +109,7 @@ impl FrameSocket {
         Ok(counts[1].into())
     }
 
-    /// Whether the interface was removed: the kernel has unbound the socket then.
+    /// Returns true if the interface was removed: the kernel has then unbound the socket.
     fn is_unbound(&self) -> io::Result<bool> {
         // SAFETY: an all-zero sockaddr_ll is a valid one.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -119,7 +120,7 @@ impl FrameSocket {
         Ok(address.sll_ifindex <= 0)
     }
 
-    /// The greatest IP packet of the interface called `name`, in octets.
+    /// Returns the largest IP packet of the interface called `name`, in bytes.
     fn mtu_bytes(&self, name: &str) -> io::Result<usize> {
         let mut request = request(name);
         // SAFETY: `request` is an ifreq whose name ends in a zero; it outlives the call.
@@ -137,7 +138,8 @@ impl AsFd for FrameSocket {
     }
 }
 
-/// Keeps an interface promiscuous, without getting any of its frames, until the value goes.
+/// Guard that keeps an interface promiscuous, without getting any of its frames, until it is
+/// dropped.
 #[derive(Debug)]
 pub struct Promiscuity {
     _socket: FrameSocket,
@@ -148,7 +150,7 @@ impl Promiscuity {
     ///
     /// # Errors
     ///
-    /// Which step failed; `EPERM` without the right to it (`CAP_NET_RAW`).
+    /// The step that failed; `EPERM` without the capability `CAP_NET_RAW`.
     pub fn of(interface: &Interface) -> Result<Self, NetError> {
         let subject = &subject(interface);
         let socket = FrameSocket::open(subject)?;
@@ -159,11 +161,11 @@ impl Promiscuity {
     }
 }
 
-/// A request for `ioctl` about the interface called `name`.
+/// Returns a request for `ioctl` about the interface called `name`.
 fn request(name: &str) -> libc::ifreq {
     // SAFETY: an all-zero ifreq is a valid one.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    // The last octet stays zero.
+    // The last byte stays zero.
     let places = request.ifr_name.split_last_mut().map(|(_, places)| places);
     for (place, octet) in places.into_iter().flatten().zip(name.bytes()) {
         *place = octet as libc::c_char;

@@ -1,8 +1,8 @@
 //! Receiving many frames with one system call into pooled slots.
 //!
-//! Budget: one `recvmmsg` per up to 64 frames, about 10 ns per frame of our own; a VLAN tag that is
-//! put back moves the frame once. Nothing is allocated after construction. A pool takes 4 MiB, of
-//! which only what frames fill is touched again.
+//! Budget: one `recvmmsg` per up to 64 frames, about 10 ns per frame of our own; putting a VLAN tag
+//! back moves the frame once. Nothing is allocated after construction. A pool takes 4 MiB, of which
+//! only the part that frames fill is touched again.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,7 +13,7 @@ use crate::interface::Interface;
 use crate::slots::Slots;
 use crate::{NetError, control, filter};
 
-/// Destination and source, behind which VLAN tags stand.
+/// Length of destination and source, after which VLAN tags are, in bytes.
 const ADDRESSES_BYTES: usize = 12;
 const ETHERNET_BYTES: usize = 14;
 const TAG_BYTES: usize = 4;
@@ -21,15 +21,15 @@ const TAG_BYTES: usize = 4;
 /// One received frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// From the Ethernet header on, with its VLAN tags.
+    /// The frame from the Ethernet header on, with its VLAN tags.
     pub octets: &'a [u8],
-    /// The checksum that the sender's kernel left to a device.
+    /// Checksum that the sender's kernel left to a device.
     pub checksum: Option<PendingChecksum>,
-    /// The segments that it stands for, when it is no frame of the wire.
+    /// Segments that the frame stands for, if it is not a frame of the wire.
     pub train: Option<Train>,
 }
 
-/// An open socket that receives all frames of an interface, and the pool that they are put into.
+/// An open socket that receives all frames of an interface, with the pool of their slots.
 pub struct FrameReceiver {
     socket: FrameSocket,
     slots: Slots<()>,
@@ -39,22 +39,23 @@ pub struct FrameReceiver {
 }
 
 impl FrameReceiver {
-    /// Listens on `interface`, to frames for other stations, too; not to those that this machine
-    /// sends there.
+    /// Listens on `interface`, also to frames for other stations, but not to those that this
+    /// machine sends.
     ///
     /// # Errors
     ///
-    /// Which step failed; `EPERM` without the right to it (`CAP_NET_RAW`).
+    /// The step that failed; `EPERM` without the capability `CAP_NET_RAW`.
     pub fn open(interface: &Interface) -> Result<Self, NetError> {
         Self::open_with(interface, &filter::received())
     }
 
-    /// The same, of frames with UDP datagrams over IPv4 for `port`, whole ones without a VLAN tag, and with
-    /// `takes_arp` of frames with ARP. The others cost the filter that leaves them out.
+    /// Listens on `interface` to frames without a VLAN tag that carry complete UDP datagrams over
+    /// IPv4 for `port`, and with `takes_arp` to frames with ARP. Other frames cost only the filter
+    /// that drops them.
     ///
     /// # Errors
     ///
-    /// As [`FrameReceiver::open`].
+    /// The errors of [`FrameReceiver::open`].
     pub fn open_at_port(
         interface: &Interface,
         port: u16,
@@ -87,18 +88,18 @@ impl FrameReceiver {
         Ok(Self { socket, slots, placed, truncated: 0, unreadable: 0 })
     }
 
-    /// Takes what waits in the socket, as much as there are slots for, and never waits itself.
-    /// Returns how many places [`FrameReceiver::frame`] has, 0 when nothing waits; the frames of the
-    /// call before are gone.
+    /// Receives the waiting frames, as many as there are slots, without waiting itself. Returns the
+    /// number of places of [`FrameReceiver::frame`], 0 if nothing waits; the frames of the last
+    /// call are gone.
     ///
     /// # Errors
     ///
-    /// What `recvmmsg(2)` reports, except EAGAIN and EINTR: ENETDOWN once when the interface went
+    /// The error of `recvmmsg(2)`, except EAGAIN and EINTR: ENETDOWN once if the interface went
     /// down, or is gone ([`FrameReceiver::is_interface_gone`]).
     pub fn receive(&mut self) -> io::Result<usize> {
         self.placed.clear();
         let count = match self.slots.receive(&self.socket) {
-            // A train of a kind that virtio has no name for: the kernel has thrown it away.
+            // A train of a kind that virtio has no name for: the kernel has dropped it.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                 self.unreadable += 1;
                 0
@@ -112,7 +113,7 @@ impl FrameReceiver {
         Ok(count)
     }
 
-    /// Reads what is in front of and beside the frame in slot `slot`.
+    /// Reads the data before and next to the frame in slot `slot`.
     fn place(&mut self, slot: usize) -> Option<Placed> {
         let tag = control::vlan_tag(self.slots.control(slot));
         let tag_bytes = tag.map_or(0, |tag| tag.len());
@@ -139,40 +140,43 @@ impl FrameReceiver {
         placed
     }
 
-    /// Frame `index` of the last call; `None` for one that was left out and counted.
+    /// Returns frame `index` of the last call; `None` for one that was dropped and counted.
     ///
     /// # Panics
     ///
-    /// When `index` is not below what [`FrameReceiver::receive`] returned.
+    /// If `index` is not below the number that [`FrameReceiver::receive`] returned.
     #[must_use]
     pub fn frame(&self, index: usize) -> Option<Frame<'_>> {
         let Placed { len, checksum, train } = self.placed[index]?;
         Some(Frame { octets: self.slots.octets(index, HEAD_BYTES, len), checksum, train })
     }
 
-    /// Frames that were longer than a slot and therefore left out, since the socket was opened.
+    /// Returns the number of frames dropped because they were longer than a slot, since the socket
+    /// was opened.
     #[must_use]
     pub const fn truncated(&self) -> u64 {
         self.truncated
     }
 
-    /// Frames left out because what the kernel says of them makes no sense here, since the socket was
-    /// opened: trains of protocols other than TCP and UDP, frames without an Ethernet header.
+    /// Returns the number of frames dropped because their header from the kernel is unusable here,
+    /// since the socket was opened: trains of protocols other than TCP and UDP, frames without an
+    /// Ethernet header.
     #[must_use]
     pub const fn unreadable(&self) -> u64 {
         self.unreadable
     }
 
-    /// Frames that the kernel dropped because the socket was full, since the last call.
+    /// Returns the number of frames that the kernel dropped because the socket was full, since the
+    /// last call.
     ///
     /// # Errors
     ///
-    /// What `getsockopt(2)` reports.
+    /// The error of `getsockopt(2)`.
     pub fn take_drops(&self) -> io::Result<u64> {
         self.socket.take_drops()
     }
 
-    /// Whether the interface was removed: nothing will come any more.
+    /// Returns true if the interface was removed: no frame will arrive any more.
     #[must_use]
     pub fn is_interface_gone(&self) -> bool {
         self.socket.is_unbound().unwrap_or(false)

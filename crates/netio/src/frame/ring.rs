@@ -1,8 +1,8 @@
-//! Sending frames through memory that is shared with the kernel (`PACKET_TX_RING`, `TPACKET_V2`): frames
-//! are written once and never copied into the socket.
+//! Sending of frames through memory that is shared with the kernel (`PACKET_TX_RING`,
+//! `TPACKET_V2`): frames are written once and never copied into the socket.
 //!
 //! Budget: one `send` per flush however many frames wait, and one load per frame to see that it has
-//! left. A frame counts as sent when its slot has come back, not when it was handed over.
+//! left. A frame counts as sent when its slot has come back, not when the kernel got it.
 #![allow(unsafe_code, reason = "mmap, munmap, the ring's status words, send")]
 
 use std::io;
@@ -14,21 +14,21 @@ use super::{FrameSocket, subject};
 use crate::interface::Interface;
 use crate::{NetError, Sent, check};
 
-/// Where the frame begins in a slot: `struct tpacket2_hdr` and padding.
+/// Offset of the frame in a slot in bytes: `struct tpacket2_hdr` and padding.
 const HEAD_BYTES: usize = 32;
-/// Where `tp_len` is in it.
+/// Offset of `tp_len` in `struct tpacket2_hdr`.
 const LEN_AT: usize = 4;
 /// States of a slot (`TP_STATUS_...`).
 const AVAILABLE: u32 = 0;
 const SEND_REQUEST: u32 = 1;
 const WRONG_FORMAT: u32 = 4;
 
-/// How large a ring is.
+/// Size of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingSize {
-    /// Octets of the ring, rounded down to whole slots; at least one.
+    /// Bytes of the ring, rounded down to whole slots; at least one.
     pub bytes: usize,
-    /// Octets of a slot, a power of two from 2,048 to 131,072; 32 of them are the kernel's.
+    /// Bytes of a slot, a power of two from 2,048 to 131,072; 32 of them are the kernel's.
     pub slot_bytes: usize,
 }
 
@@ -44,7 +44,7 @@ pub struct FrameRing {
     mtu_bytes: usize,
 }
 
-/// The mapping of a ring, which outlives no socket: the kernel keeps its pages until both are gone.
+/// Mapping of a ring. The kernel keeps its pages until the mapping and the socket are gone.
 pub(super) struct Memory {
     first: NonNull<u8>,
     len: usize,
@@ -67,30 +67,30 @@ impl Memory {
         Ok(Self { first, len })
     }
 
-    /// The status word of the slot that begins at `at`.
+    /// Returns the status word of the slot that begins at `at`.
     pub(super) fn status(&self, at: usize) -> &AtomicU32 {
         assert!(at + HEAD_BYTES <= self.len && at.is_multiple_of(16), "slot at {at}");
-        // SAFETY: inside of the mapping and aligned; the kernel and this process both access it as a
-        // whole word only.
+        // SAFETY: inside of the mapping and aligned; the kernel and this process both access it as
+        // a whole word only.
         unsafe { AtomicU32::from_ptr(self.first.as_ptr().add(at).cast()) }
     }
 
-    /// `len` octets from `at` on, of a slot that is the process's now.
+    /// Returns `len` bytes from `at` on, of a slot that now belongs to the process.
     pub(super) fn octets(&mut self, at: usize, len: usize) -> &mut [u8] {
         assert!(at + len <= self.len, "{at}+{len} of {}", self.len);
-        // SAFETY: inside of the mapping; the kernel does not touch a slot that is the process's, which the
-        // callers have seen, and `&mut self` makes the access exclusive in the process.
+        // SAFETY: inside of the mapping; the kernel does not touch a slot that is the process's,
+        // which the callers have seen, and `&mut self` makes the access exclusive in the process.
         unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr().add(at), len) }
     }
 }
 
 impl FrameSocket {
-    /// Makes a ring of `size` for `direction` (`PACKET_TX_RING`, `PACKET_RX_RING`), in slots of `TPACKET_V2`, and
-    /// maps it; returns how many slots there are, too.
+    /// Creates a ring of `size` for `direction` (`PACKET_TX_RING`, `PACKET_RX_RING`), in slots of
+    /// `TPACKET_V2`, and maps it; returns the mapping and the number of slots.
     ///
     /// # Panics
     ///
-    /// When the size of slots is none of those allowed.
+    /// If the size of slots is not permitted.
     pub(super) fn ring(
         &self,
         direction: libc::c_int,
@@ -133,12 +133,12 @@ impl FrameRing {
     ///
     /// # Errors
     ///
-    /// Which step failed; `EPERM` without the right to it (`CAP_NET_RAW`), `ENOMEM` for a ring that is
-    /// too large.
+    /// The step that failed; `EPERM` without the capability `CAP_NET_RAW`, `ENOMEM` for a ring that
+    /// is too large.
     ///
     /// # Panics
     ///
-    /// When the size of slots is none of those allowed.
+    /// If the size of slots is not permitted.
     pub fn open(interface: &Interface, size: RingSize, bypass: bool) -> Result<Self, NetError> {
         let slot_bytes = size.slot_bytes;
         let subject = &subject(interface);
@@ -159,19 +159,20 @@ impl FrameRing {
         Ok(Self { socket, memory, slot_bytes, slots, committed: 0, done: 0, mtu_bytes })
     }
 
-    /// The greatest IP packet that the interface took when it was opened, in octets.
+    /// Returns the largest IP packet that the interface accepted when the socket was opened, in
+    /// bytes.
     #[must_use]
     pub const fn mtu_bytes(&self) -> usize {
         self.mtu_bytes
     }
 
-    /// Octets of the longest frame that a slot holds.
+    /// Returns the longest frame that a slot holds, in bytes.
     #[must_use]
     pub const fn frame_bytes_max(&self) -> usize {
         self.slot_bytes - HEAD_BYTES
     }
 
-    /// Slots of the ring.
+    /// Returns the number of slots.
     #[must_use]
     pub const fn slots(&self) -> usize {
         self.slots
@@ -181,8 +182,8 @@ impl FrameRing {
         (number % self.slots as u64) as usize * self.slot_bytes
     }
 
-    /// The next free slot to write a frame into; `None` while all wait for the kernel. Nothing is
-    /// queued until [`FrameRing::commit`].
+    /// Returns the next free slot to write a frame into; `None` while all wait for the kernel.
+    /// Nothing is queued until [`FrameRing::commit`].
     pub fn slot(&mut self) -> Option<&mut [u8]> {
         let at = self.place(self.committed);
         let is_free = self.committed - self.done < self.slots as u64
@@ -191,11 +192,11 @@ impl FrameRing {
         is_free.then(|| self.memory.octets(at + HEAD_BYTES, len))
     }
 
-    /// Queues the first `len` octets of the slot that [`FrameRing::slot`] gave.
+    /// Queues the first `len` bytes of the slot that [`FrameRing::slot`] returned.
     ///
     /// # Panics
     ///
-    /// When `len` exceeds the slot.
+    /// If `len` exceeds the slot.
     pub fn commit(&mut self, len: usize) {
         assert!(len <= self.frame_bytes_max(), "{len} octets in a slot");
         let at = self.place(self.committed);
@@ -204,14 +205,14 @@ impl FrameRing {
         self.committed += 1;
     }
 
-    /// Has the kernel send what waits, never waiting itself, and counts the frames that have left since
-    /// the last call. Call it again later while [`Sent::left`] is not 0: some may be under way, others
-    /// held back because a queue is full.
+    /// Makes the kernel send the queued frames without waiting, and counts the frames that have
+    /// left since the last call. Call it again later while [`Sent::left`] is not 0: frames may be
+    /// under way, or held back because a queue is full.
     ///
     /// # Errors
     ///
-    /// What `send(2)` reports, except that a queue is full; EINVAL for a frame that the interface can
-    /// never take.
+    /// The error of `send(2)`, except for a full queue; EINVAL for a frame that the interface can
+    /// never send.
     pub fn flush(&mut self) -> io::Result<Sent> {
         if self.committed > self.done {
             let (fd, flags) = (self.socket.fd.as_raw_fd(), libc::MSG_DONTWAIT);
@@ -239,7 +240,7 @@ impl FrameRing {
 }
 
 impl AsFd for FrameRing {
-    /// Writable when a slot may be free.
+    /// Returns the descriptor, which is writable when a slot may be free.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

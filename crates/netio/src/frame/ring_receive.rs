@@ -1,8 +1,8 @@
-//! Receiving datagrams as frames through memory that is shared with the kernel (`PACKET_RX_RING`,
-//! `TPACKET_V2`): no system call and no copy but the kernel's own for each, and none of what UDP of the
-//! kernel does with it.
+//! Receiving of datagrams as frames through memory that is shared with the kernel
+//! (`PACKET_RX_RING`, `TPACKET_V2`): each costs no system call, no copy except the kernel's own,
+//! and nothing of the kernel's UDP.
 //!
-//! Budget: one load to see whether a frame is there and one store to give its slot back, per frame; no
+//! Budget: one load to see whether a frame is there and one store to return its slot, per frame; no
 //! system call while frames are there. Nothing is allocated after construction.
 #![allow(unsafe_code, reason = "the mapping and the words of a ring")]
 
@@ -17,7 +17,7 @@ use crate::NetError;
 use crate::filter;
 use crate::interface::Interface;
 
-/// Places in `struct tpacket2_hdr`.
+/// Offsets in `struct tpacket2_hdr`.
 const LEN_AT: usize = 4;
 const TAKEN_LEN_AT: usize = 8;
 const FRAME_AT: usize = 12;
@@ -26,30 +26,30 @@ const KERNEL: u32 = 0;
 const USER: u32 = 1;
 const VLAN_VALID: u32 = 1 << 4;
 
-/// An open socket that receives the UDP datagrams from one port by an interface, into a ring.
+/// An open socket that receives the UDP datagrams from one port through an interface, into a ring.
 pub struct FrameRingReceiver {
     socket: FrameSocket,
     memory: Memory,
     slot_bytes: usize,
     slots: usize,
-    /// The slot that the kernel fills next.
+    /// Slot that the kernel fills next.
     next: usize,
     truncated: u64,
     unreadable: u64,
 }
 
 impl FrameRingReceiver {
-    /// Listens on `interface` to whole UDP datagrams that come from `source_port`, in frames without a
-    /// VLAN tag, not to those that this machine sends there.
+    /// Listens on `interface` to complete UDP datagrams from `source_port` in frames without a VLAN
+    /// tag, but not to those that this machine sends.
     ///
     /// # Errors
     ///
-    /// Which step failed; `EPERM` without the right to it (`CAP_NET_RAW`), `ENOMEM` for a ring that is
-    /// too large.
+    /// The step that failed; `EPERM` without the capability `CAP_NET_RAW`, `ENOMEM` for a ring that
+    /// is too large.
     ///
     /// # Panics
     ///
-    /// When the size of slots is none of those allowed.
+    /// If the size of slots is not permitted.
     pub fn open(interface: &Interface, source_port: u16, size: RingSize) -> Result<Self, NetError> {
         let subject = &subject(interface);
         let socket = FrameSocket::open(subject)?;
@@ -68,7 +68,7 @@ impl FrameRingReceiver {
         Ok(Self { socket, memory, slot_bytes, slots, next: 0, truncated: 0, unreadable: 0 })
     }
 
-    /// How many frames are there, as far as `most`.
+    /// Returns the number of waiting frames, counted up to `most`.
     #[must_use]
     pub fn waiting(&self, most: usize) -> usize {
         let slots = (self.next..self.slots).chain(0..self.next).take(most);
@@ -78,8 +78,8 @@ impl FrameRingReceiver {
         slots.take_while(is_there).count()
     }
 
-    /// Hands the frames that are there, `most` at the most, to `take`, and their slots back to the
-    /// kernel; returns how many there were. Never waits.
+    /// Passes the waiting frames, `most` at most, to `take`, and returns their slots to the kernel.
+    /// Returns the number of frames; never waits.
     pub fn receive(&mut self, most: usize, mut take: impl FnMut(Frame<'_>)) -> usize {
         for count in 0..most {
             let at = self.next * self.slot_bytes;
@@ -94,7 +94,7 @@ impl FrameRingReceiver {
         most
     }
 
-    /// Reads what is in front of the frame in the slot at `at`, which is the process's now.
+    /// Reads the data before the frame in the slot at `at`, which now belongs to the process.
     fn hand_over(&mut self, at: usize, status: u32, take: &mut impl FnMut(Frame<'_>)) {
         let slot = self.memory.octets(at, self.slot_bytes);
         let word = |place: usize| {
@@ -117,31 +117,33 @@ impl FrameRingReceiver {
         }
     }
 
-    /// Frames that were longer than a slot and therefore left out, since the socket was opened.
+    /// Returns the number of frames dropped because they were longer than a slot, since the socket
+    /// was opened.
     #[must_use]
     pub const fn truncated(&self) -> u64 {
         self.truncated
     }
 
-    /// Frames left out because they had a VLAN tag, or what the kernel says of them makes no sense here,
-    /// since the socket was opened.
+    /// Returns the number of frames dropped because they had a VLAN tag, or an unusable header from
+    /// the kernel, since the socket was opened.
     #[must_use]
     pub const fn unreadable(&self) -> u64 {
         self.unreadable
     }
 
-    /// Frames that the kernel dropped because the ring was full, since the last call.
+    /// Returns the number of frames that the kernel dropped because the ring was full, since the
+    /// last call.
     ///
     /// # Errors
     ///
-    /// What `getsockopt(2)` reports.
+    /// The error of `getsockopt(2)`.
     pub fn take_drops(&self) -> io::Result<u64> {
         self.socket.take_drops()
     }
 }
 
 impl AsFd for FrameRingReceiver {
-    /// Readable when a frame is there.
+    /// Returns the descriptor, which is readable when a frame waits.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

@@ -1,7 +1,9 @@
-//! Sending many frames through one interface with one system call, and trains of datagrams as one frame.
+//! Sending of many frames through one interface with one system call, and of trains of datagrams as
+//! one frame.
 //!
-//! Budget: one `sendmmsg` per up to 64 frames, nothing allocated after construction. No frame is lost
-//! silently: what the kernel did not take is still in the batch or counted as refused.
+//! Budget: one `sendmmsg` per up to 64 frames, nothing allocated after construction. No frame is
+//! lost silently: frames that the kernel did not accept are still in the batch or counted as
+//! refused.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -11,16 +13,16 @@ use crate::interface::Interface;
 use crate::slots::Slots;
 use crate::{NetError, Sent};
 
-/// An open socket that sends frames through an interface, and the frames that wait for it.
+/// An open socket that sends frames through an interface, with the frames that wait for it.
 pub struct FrameSender {
     socket: FrameSocket,
     slots: Slots<()>,
-    /// Frames before this one have left.
+    /// Number of the first frame that has not left.
     next: usize,
     len: usize,
     refused: Vec<usize>,
     mtu_bytes: usize,
-    /// Octets in front of each frame that say what is left to a device: `HEAD_BYTES`, or none.
+    /// Bytes before each frame that describe the work left to a device: `HEAD_BYTES`, or 0.
     head_bytes: usize,
 }
 
@@ -29,17 +31,17 @@ impl FrameSender {
     ///
     /// # Errors
     ///
-    /// Which step failed; `EPERM` without the right to it (`CAP_NET_RAW`).
+    /// The step that failed; `EPERM` without the capability `CAP_NET_RAW`.
     pub fn open(interface: &Interface) -> Result<Self, NetError> {
         Self::open_with(interface, 0)
     }
 
-    /// Opens a socket that only sends, trains of datagrams too ([`FrameSender::commit_train`];
-    /// `PACKET_VNET_HDR`).
+    /// Opens a socket that only sends, including trains of datagrams
+    /// ([`FrameSender::commit_train`]; `PACKET_VNET_HDR`).
     ///
     /// # Errors
     ///
-    /// As [`FrameSender::open`].
+    /// The errors of [`FrameSender::open`].
     pub fn open_for_trains(interface: &Interface) -> Result<Self, NetError> {
         Self::open_with(interface, HEAD_BYTES)
     }
@@ -68,50 +70,52 @@ impl FrameSender {
     ///
     /// # Errors
     ///
-    /// What `setsockopt(2)` reports.
+    /// The error of `setsockopt(2)`.
     pub fn bypass_queue(&mut self) -> std::io::Result<()> {
         self.socket.set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1)
     }
 
-    /// The greatest IP packet that the interface took when it was opened, in octets.
+    /// Returns the largest IP packet that the interface accepted when the socket was opened, in
+    /// bytes.
     #[must_use]
     pub const fn mtu_bytes(&self) -> usize {
         self.mtu_bytes
     }
 
-    /// The next free slot to write a frame into, `None` when the batch is full. Nothing is queued
-    /// until [`FrameSender::commit`].
+    /// Returns the next free slot to write a frame into; `None` if the batch is full. Nothing is
+    /// queued until [`FrameSender::commit`].
     pub fn slot(&mut self) -> Option<&mut [u8]> {
         let head_bytes = self.head_bytes;
         (self.len < self.slots.len()).then(|| &mut self.slots.room(self.len)[head_bytes..])
     }
 
-    /// Slots that are free.
+    /// Returns the number of free slots.
     #[must_use]
     pub const fn free(&self) -> usize {
         self.slots.len() - self.len
     }
 
-    /// Queues the first `len` octets of the slot that [`FrameSender::slot`] gave, a frame from its
-    /// Ethernet header on.
+    /// Queues the first `len` bytes of the slot that [`FrameSender::slot`] returned, a frame from
+    /// its Ethernet header on.
     ///
     /// # Panics
     ///
-    /// When the batch is full or `len` exceeds the slot.
+    /// If the batch is full or `len` exceeds the slot.
     pub fn commit(&mut self, len: usize) {
         self.commit_behind([0; HEAD_BYTES], len);
     }
 
-    /// Queues the first `len` octets of the slot that [`FrameSender::slot`] gave: a frame that stands
-    /// for UDP datagrams of `payload_bytes` each, of which the last one may have fewer. Its UDP header
-    /// begins at octet `transport_at`. Lengths in its headers are those of the whole, the UDP checksum
-    /// is the sum of the pseudo-header. The interface cuts it up, or the kernel in front of it; the other
-    /// end of a veth pair gets it whole. Each segment gets lengths and checksums of its own, and an
-    /// IPv4 identification one above that of the segment before. It takes Linux 6.2.
+    /// Queues the first `len` bytes of the slot that [`FrameSender::slot`] returned: a frame that
+    /// stands for UDP datagrams of `payload_bytes` each, of which the last one may have fewer. Its
+    /// UDP header begins at byte `transport_at`. Lengths in its headers are those of the whole, the
+    /// UDP checksum is the sum of the pseudo-header. The interface cuts it up, or the kernel in
+    /// front of it; the other end of a veth pair gets it whole. Each segment gets lengths and
+    /// checksums of its own, and an IPv4 identification one above that of the previous segment.
+    /// Trains need Linux 6.2.
     ///
     /// # Panics
     ///
-    /// When the socket was not opened for trains, the batch is full or `len` exceeds the slot.
+    /// If the socket was not opened for trains, the batch is full or `len` exceeds the slot.
     pub fn commit_train(&mut self, len: usize, transport_at: usize, payload_bytes: usize) {
         assert!(self.head_bytes > 0, "a train through a socket for single frames");
         self.commit_behind(udp_head(transport_at, payload_bytes), len);
@@ -125,13 +129,13 @@ impl FrameSender {
         self.len += 1;
     }
 
-    /// True when nothing waits to be flushed.
+    /// Returns true if nothing waits to be flushed.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Hands everything that waits to the kernel, never waiting itself. Call it again later while
+    /// Passes all waiting frames to the kernel, without waiting itself. Call it again later while
     /// [`Sent::left`] is not 0.
     pub fn flush(&mut self) -> Sent {
         self.refused.clear();
@@ -143,14 +147,14 @@ impl FrameSender {
         result
     }
 
-    /// Which frames the last flush found refused for good, counted from the first that was committed since
-    /// the batch was empty.
+    /// Returns the numbers of the frames that the last flush found refused for good, counted from
+    /// the first that was committed since the batch was empty.
     #[must_use]
     pub fn refused(&self) -> &[usize] {
         &self.refused
     }
 
-    /// Gives up what still waits. Returns how many frames.
+    /// Drops the waiting frames and returns their number.
     pub const fn discard(&mut self) -> usize {
         let count = self.len - self.next;
         self.len = 0;
@@ -160,7 +164,7 @@ impl FrameSender {
 }
 
 impl AsFd for FrameSender {
-    /// Writable when the kernel takes frames again.
+    /// Returns the descriptor, which is writable when the kernel accepts frames again.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

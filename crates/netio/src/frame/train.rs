@@ -1,40 +1,40 @@
-//! What the kernel and a frame socket tell each other in front of each frame (`struct virtio_net_hdr`,
+//! Header that the kernel and a frame socket exchange before each frame (`struct virtio_net_hdr`,
 //! Virtual I/O Device 1.2 §5.1.6): checksums that are left to a device, and trains of segments.
 
-/// `struct virtio_net_hdr` in front of each frame.
+/// Size of `struct virtio_net_hdr` before each frame, in bytes.
 pub(super) const HEAD_BYTES: usize = 10;
-/// Its flag `VIRTIO_NET_HDR_F_NEEDS_CSUM`.
+/// Flag `VIRTIO_NET_HDR_F_NEEDS_CSUM` of the header.
 const NEEDS_CHECKSUM: u8 = 1;
-/// Its kinds of trains (`VIRTIO_NET_HDR_GSO_…`), without the mark for ECN.
+/// Kinds of trains in the header (`VIRTIO_NET_HDR_GSO_…`), without the mark for ECN.
 const KIND_NONE: u8 = 0;
 const KIND_TCP_V4: u8 = 1;
 const KIND_TCP_V6: u8 = 4;
 const KIND_UDP: u8 = 5;
 const KIND_ECN: u8 = 0x80;
-/// Octets of a UDP header, and where its checksum is.
+/// Bytes of a UDP header, and offset of its checksum.
 const UDP_BYTES: usize = 8;
 const UDP_CHECKSUM_AT: usize = 6;
 
 /// A checksum that has to be computed: the field holds the sum of the pseudo-header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PendingChecksum {
-    /// Where in the frame the octets begin that it is computed over, up to the end: the transport
-    /// header.
+    /// Offset in the frame of the transport header, from which on the checksum is computed up to
+    /// the end.
     pub start: usize,
-    /// Where in the transport header the field is.
+    /// Offset of the field in the transport header.
     pub offset: usize,
 }
 
 /// Segments under one header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Train {
-    /// What the transport header is.
+    /// Protocol of the transport header.
     pub kind: TrainKind,
-    /// Octets of payload of each segment; the last one may have fewer.
+    /// Payload bytes of each segment; the last one may have fewer.
     pub payload_bytes: usize,
 }
 
-/// The protocols whose segments kernels put together.
+/// Protocols whose segments kernels put together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrainKind {
     /// TCP.
@@ -43,7 +43,7 @@ pub enum TrainKind {
     Udp,
 }
 
-/// What is known of a frame beside its octets.
+/// Properties of a frame in addition to its bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Placed {
     pub(super) len: usize,
@@ -51,7 +51,8 @@ pub(super) struct Placed {
     pub(super) train: Option<Train>,
 }
 
-/// What the header says of a frame of `len` octets, to which a tag of `tag_bytes` is added.
+/// Returns the properties in the header of a frame of `len` bytes, to which a tag of `tag_bytes` is
+/// added.
 pub(super) fn read_head(head: &[u8; HEAD_BYTES], len: usize, tag_bytes: usize) -> Option<Placed> {
     let half = |at: usize| usize::from(u16::from_ne_bytes([head[at], head[at + 1]]));
     let is_pending = head[0] & NEEDS_CHECKSUM != 0;
@@ -67,8 +68,8 @@ pub(super) fn read_head(head: &[u8; HEAD_BYTES], len: usize, tag_bytes: usize) -
     Some(Placed { len: len + tag_bytes, checksum, train })
 }
 
-/// The header of a train of UDP datagrams of `payload_bytes` each, whose UDP header begins at octet
-/// `transport_at` of the frame.
+/// Returns the header of a train of UDP datagrams of `payload_bytes` each, whose UDP header begins
+/// at byte `transport_at` of the frame.
 pub(super) fn udp_head(transport_at: usize, payload_bytes: usize) -> [u8; HEAD_BYTES] {
     let mut head = [NEEDS_CHECKSUM, KIND_UDP, 0, 0, 0, 0, 0, 0, 0, 0];
     let halves = [transport_at + UDP_BYTES, payload_bytes, transport_at, UDP_CHECKSUM_AT];

@@ -1,10 +1,11 @@
-//! Packet sockets (`packet(7)`) for datagrams that UDP sockets cannot get or send: those of stations
-//! that have no IP address yet, and those that are answered at the hardware address that they came from.
+//! Packet sockets (`packet(7)`) for datagrams that UDP sockets cannot receive or send: those of
+//! stations that have no IP address yet, and replies to the hardware address that a request came
+//! from.
 //!
-//! They are of the cooked kind: a packet begins with the IPv4 header, the kernel takes off and puts
-//! on what lies in front of it. They are bound to IPv4, so they see packets behind bridges and VLAN
+//! The sockets are of the cooked kind: a packet begins with the IPv4 header, the kernel removes and
+//! adds the headers before it. They are bound to IPv4, so they see packets behind bridges and VLAN
 //! devices, on the interface where the machine itself would; frames of a VLAN that the machine is
-//! not in count as another station's. What a packet says is left to others (`packet-wire`).
+//! not in count as another station's. `packet-wire` interprets packets.
 #![allow(unsafe_code, reason = "socket, bind, setsockopt, getsockopt")]
 
 mod receive;
@@ -18,26 +19,27 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::{NetError, check, filter, memory};
 
-/// EtherType of IPv4 as `sockaddr_ll` has it.
+/// EtherType of IPv4 in the byte order of `sockaddr_ll`.
 const IPV4: u16 = (libc::ETH_P_IP as u16).to_be();
-/// `PACKET_FANOUT_CBPF` with `PACKET_FANOUT_FLAG_UNIQUEID`: a program chooses, the kernel numbers.
+/// `PACKET_FANOUT_CBPF` with `PACKET_FANOUT_FLAG_UNIQUEID`: a program chooses the socket, the
+/// kernel numbers the group.
 const FANOUT_BY_PROGRAM: u32 = (6 | 0x2000) << 16;
-/// `PACKET_FANOUT_DATA`.
+/// Option `PACKET_FANOUT_DATA`.
 const FANOUT_DATA: libc::c_int = 22;
 
-/// How packet sockets are opened.
+/// Options of packet sockets.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketOptions {
-    /// Index of the interface; `None` for all of them, those that come later too.
+    /// Index of the interface; `None` for all of them, including later ones.
     pub interface: Option<u32>,
-    /// UDP port whose datagrams are taken.
+    /// UDP port whose datagrams the socket receives.
     pub port: u16,
-    /// Offset in the payload of the four octets that spread datagrams over several sockets, as for
+    /// Offset in the payload of the four bytes that spread datagrams over several sockets, as for
     /// [`crate::steer::Key::Payload`].
     pub payload_offset: u32,
-    /// Receive buffer wanted, in octets of kernel memory.
+    /// Size of the receive buffer, in bytes of kernel memory.
     pub receive_buffer_bytes: usize,
-    /// Send buffer wanted.
+    /// Size of the send buffer, in bytes of kernel memory.
     pub send_buffer_bytes: usize,
 }
 
@@ -61,7 +63,7 @@ impl PacketSocket {
     ///
     /// # Errors
     ///
-    /// Which step failed on which interface; `EPERM` without the right to it (`CAP_NET_RAW`).
+    /// The step that failed, and the interface; `EPERM` without the capability `CAP_NET_RAW`.
     pub fn open_group(options: &PacketOptions, count: u32) -> Result<Vec<Self>, NetError> {
         let sockets = Self::open_silent_group(options, count)?;
         for socket in &sockets {
@@ -72,12 +74,12 @@ impl PacketSocket {
         Ok(sockets)
     }
 
-    /// Opens `count` sockets that take nothing until [`set_unicast`](crate::filter::set_unicast) says
-    /// which unicast datagrams they share: each packet reaches one.
+    /// Opens `count` sockets that receive nothing until [`set_unicast`](crate::filter::set_unicast)
+    /// sets the unicast datagrams that they share: each packet reaches one.
     ///
     /// # Errors
     ///
-    /// As of [`PacketSocket::open_group`].
+    /// The errors of [`PacketSocket::open_group`].
     pub fn open_silent_group(options: &PacketOptions, count: u32) -> Result<Vec<Self>, NetError> {
         let subject = options.subject();
         let sockets: Vec<Self> =
@@ -89,7 +91,7 @@ impl PacketSocket {
         Ok(sockets)
     }
 
-    /// A bound socket that gets nothing yet.
+    /// Opens a bound socket that gets nothing yet.
     fn open(options: &PacketOptions, subject: &str) -> Result<Self, NetError> {
         let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // Of no protocol, so that nothing comes in before there is a filter.
@@ -131,7 +133,7 @@ impl PacketSocket {
     }
 
     fn set_buffer(&self, forced: i32, capped: i32, bytes: usize) -> io::Result<()> {
-        // The kernel doubles what it is given, to pay for its own bookkeeping.
+        // The kernel doubles the value, to pay for its own bookkeeping.
         let value = libc::c_int::try_from(bytes / 2).unwrap_or(libc::c_int::MAX / 2);
         self.set(libc::SOL_SOCKET, forced, value)
             .or_else(|_| self.set(libc::SOL_SOCKET, capped, value))
@@ -146,35 +148,36 @@ impl PacketSocket {
         Ok(value)
     }
 
-    /// Number and kind of the socket's fanout group.
+    /// Returns number and kind of the socket's fanout group.
     fn group(&self) -> io::Result<libc::c_int> {
         Ok(self.get::<1>(libc::SOL_PACKET, libc::PACKET_FANOUT)?[0].cast_signed())
     }
 
-    /// Changes the receive buffer, in octets of kernel memory. What waits stays, also when it is more.
+    /// Sets the size of the receive buffer in bytes of kernel memory. Waiting packets stay, even if
+    /// they are more.
     ///
     /// # Errors
     ///
-    /// What `setsockopt(2)` reports.
+    /// The error of `setsockopt(2)`.
     pub fn set_receive_buffer(&self, bytes: usize) -> io::Result<()> {
         self.set_buffer(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, bytes)
     }
 
-    /// Packets that the kernel dropped because the receive buffer was full, since the socket was
-    /// opened, modulo 2^32.
+    /// Returns the number of packets that the kernel dropped because the receive buffer was full,
+    /// since the socket was opened, modulo 2^32.
     ///
     /// # Errors
     ///
-    /// What `getsockopt(2)` reports.
+    /// The error of `getsockopt(2)`.
     pub fn drops(&self) -> io::Result<u32> {
         memory::drops(self)
     }
 
-    /// Octets of kernel memory that wait in the receive buffer now.
+    /// Returns the bytes of kernel memory that the receive buffer uses now.
     ///
     /// # Errors
     ///
-    /// What `getsockopt(2)` reports.
+    /// The error of `getsockopt(2)`.
     pub fn receive_queued_bytes(&self) -> io::Result<usize> {
         Ok(self.get::<9>(libc::SOL_SOCKET, libc::SO_MEMINFO)?[0] as usize)
     }
@@ -198,7 +201,7 @@ impl AsFd for PacketSocket {
     }
 }
 
-/// Hardware address `mac` behind interface `interface`.
+/// Returns the hardware address `mac` on interface `interface` in the kernel's layout.
 fn link_address(interface: u32, mac: [u8; 6]) -> libc::sockaddr_ll {
     let mut octets = [0; 8];
     octets[..6].copy_from_slice(&mac);

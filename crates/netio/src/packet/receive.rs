@@ -1,4 +1,4 @@
-//! Receiving many packets with one system call into pooled slots.
+//! Receiving of many packets with one system call into pooled slots.
 //!
 //! Budget: one `recvmmsg` per up to 64 packets, nothing allocated after construction.
 
@@ -9,9 +9,10 @@ use crate::control;
 use crate::slots::Slots;
 
 const SLOTS: usize = 64;
-/// The largest packet of a 1,500-octet link fits; longer messages are no DHCP client's.
+/// Bytes of a slot: the largest packet of a 1,500-byte link fits; no DHCP client sends longer
+/// messages.
 const SLOT_BYTES: usize = 2_048;
-/// `TP_STATUS_CSUMNOTREADY`: the sender's kernel left the checksum to a device that there is not.
+/// `TP_STATUS_CSUMNOTREADY`: the sender's kernel left the checksum to a device that does not exist.
 const CHECKSUM_PENDING: u32 = 1 << 3;
 /// `TP_STATUS_CSUM_VALID`: the receiving device or kernel has checked it.
 const CHECKSUM_SEEN: u32 = 1 << 7;
@@ -19,27 +20,27 @@ const CHECKSUM_SEEN: u32 = 1 << 7;
 /// One received packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
-    /// From the IPv4 header on.
+    /// The packet from the IPv4 header on.
     pub octets: &'a [u8],
-    /// Index of the interface that it came through.
+    /// Index of the interface that the packet came through.
     pub interface: u32,
-    /// Hardware address of the station whose frame it was; `None` where that is no station's: not six
-    /// octets, a group's, all 0.
+    /// Hardware address of the station that sent the frame; `None` if it is not that of a station:
+    /// not six bytes, a group's, all 0.
     pub source_mac: Option<[u8; 6]>,
-    /// When the kernel received it, nanoseconds since 1970.
+    /// Time when the kernel received the packet, in nanoseconds since 1970.
     pub kernel_wall_ns: Option<u64>,
-    /// The kernel vouches for the transport checksum: it was checked, or it was never computed
-    /// because the packet has not left the machine. Otherwise whoever reads it must check.
+    /// True if the kernel vouches for the transport checksum: it was checked, or never computed
+    /// because the packet has not left the machine. Otherwise the reader must check it.
     pub is_checksum_settled: bool,
 }
 
-/// The station at the hardware address `address`.
+/// Returns the station at the hardware address `address`.
 fn station_of(address: &libc::sockaddr_ll) -> Option<[u8; 6]> {
     let mac = *address.sll_addr.first_chunk()?;
     (address.sll_halen == 6 && mac[0] & 1 == 0 && mac != [0; 6]).then_some(mac)
 }
 
-/// A pool of receive slots and the packets that the last call put there.
+/// Pool of receive slots, with the packets of the last call.
 pub struct PacketRecvBatch {
     slots: Slots<libc::sockaddr_ll>,
     len: usize,
@@ -55,12 +56,12 @@ impl Default for PacketRecvBatch {
 }
 
 impl PacketRecvBatch {
-    /// Takes what waits in the socket, as much as there are slots for, and never waits itself.
-    /// Returns the number of packets, 0 when nothing waits; those of the call before are gone.
+    /// Receives the waiting packets, as many as there are slots, without waiting itself. Returns
+    /// the number of packets, 0 if nothing waits; those of the last call are gone.
     ///
     /// # Errors
     ///
-    /// What `recvmmsg(2)` reports, except EAGAIN and EINTR: ENETDOWN once when an interface went
+    /// The error of `recvmmsg(2)`, except EAGAIN and EINTR: ENETDOWN once if an interface went
     /// down.
     pub fn receive(&mut self, socket: &PacketSocket) -> io::Result<usize> {
         self.len = 0;
@@ -70,7 +71,7 @@ impl PacketRecvBatch {
         Ok(self.len)
     }
 
-    /// The packets of the last call in order of arrival, without those longer than a slot.
+    /// Returns the packets of the last call in order of arrival, without those longer than a slot.
     pub fn iter(&self) -> impl Iterator<Item = Packet<'_>> {
         (0..self.len).filter_map(|slot| {
             let beside = control::parse(self.slots.control(slot));
@@ -86,13 +87,14 @@ impl PacketRecvBatch {
         })
     }
 
-    /// Whether the last call filled every slot: more may wait.
+    /// Returns true if the last call filled every slot: more packets may wait.
     #[must_use]
     pub const fn is_full(&self) -> bool {
         self.len == SLOTS
     }
 
-    /// Packets that were longer than a slot and therefore left out, since construction.
+    /// Returns the number of packets dropped because they were longer than a slot, since
+    /// construction.
     #[must_use]
     pub const fn truncated(&self) -> u64 {
         self.truncated

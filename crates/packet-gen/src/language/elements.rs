@@ -1,4 +1,5 @@
-//! Elements that are octets: numbers, strings, constants, fillings, counters, random octets, checksums.
+//! Elements that are bytes: numbers, strings, constants, fillings, counters, random bytes,
+//! checksums.
 
 use super::expression;
 use super::headers::Builder;
@@ -12,7 +13,7 @@ const KNOWN: &str = "eth pause pfc vlan mpls arp ip4 ipv4 ip6 ipv6 icmp4 icmpv4 
                      ddec, csum16 csumip csumip4 csumicmp csumicmp4 csumudp csumtcp csumudp6 csumtcp6 \
                      csumicmp6";
 
-/// A number that is an element: its lowest eight bits.
+/// Reads a number that is an element: its lowest eight bits.
 pub(crate) fn octet(parser: &mut Parser<'_>, builder: &mut Builder) -> Result<(), Fault> {
     let at = parser.cursor.at;
     if parser.cursor.word().is_empty() {
@@ -26,7 +27,8 @@ pub(crate) fn octet(parser: &mut Parser<'_>, builder: &mut Builder) -> Result<()
         return fault(at, message);
     }
     let Ok(number) = expression::plain(&mut parser.cursor, parser.settings.quirks) else {
-        // Numbers that are wrong say so; other words are taken for functions without arguments.
+        // Invalid numbers have their own message; other words are taken for functions without
+        // arguments.
         let word = parser.cursor.word();
         let message = match super::source::number(word, parser.settings.quirks) {
             Some(Err(message)) => message,
@@ -41,7 +43,7 @@ pub(crate) fn octet(parser: &mut Parser<'_>, builder: &mut Builder) -> Result<()
     builder.append(&[number as u8], at)
 }
 
-/// A string; one of `\xHH` alone is the octets that it names.
+/// Reads a string; a string of `\xHH` only stands for the bytes that it names.
 pub(crate) fn string(parser: &mut Parser<'_>, builder: &mut Builder) -> Result<(), Fault> {
     let at = parser.cursor.at;
     let text = parser.cursor.string()?;
@@ -71,7 +73,7 @@ fn shellcode(text: &[u8]) -> Option<Vec<u8>> {
     groups.iter().map(octet).collect()
 }
 
-/// A function that is called `name`, which is next.
+/// Reads the function `name`, which is next.
 pub(crate) fn function(
     parser: &mut Parser<'_>,
     builder: &mut Builder,
@@ -90,7 +92,7 @@ pub(crate) fn function(
         }
         "rnd" => {
             let [count] = exactly(parser, at, "rnd(count)")?;
-            // Filled from the end, as the reference does.
+            // Filled from the end, as in trafgen.
             builder.check_room(count, at)?;
             let random = &mut parser.random;
             let mut octets: Vec<u8> = (0..count).map(|_| random.octet()).collect();
@@ -122,7 +124,7 @@ pub(crate) fn function(
     }
 }
 
-/// Numbers in parentheses.
+/// Reads numbers in parentheses.
 pub(crate) fn arguments(parser: &mut Parser<'_>, at: usize) -> Result<Vec<u64>, Fault> {
     parser.cursor.expect(b'(')?;
     let mut numbers = Vec::new();
@@ -137,7 +139,7 @@ pub(crate) fn arguments(parser: &mut Parser<'_>, at: usize) -> Result<Vec<u64>, 
         if parser.cursor.take(b')') {
             return Ok(numbers);
         }
-        // Blanks part numbers as a comma does.
+        // Blanks separate numbers as a comma does.
         if !parser.cursor.take(b',') && !parser.cursor.peek().is_some_and(is_word) {
             let found = parser.cursor.found();
             return fault(
@@ -242,10 +244,10 @@ fn counter(
     Ok(())
 }
 
-/// What a checksum covers.
+/// Range of a checksum.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Checksum {
-    /// Octets from one to another.
+    /// Bytes from one position to another.
     Range,
     /// A pseudo header of IPv4, or of IPv6, and the rest of the packet.
     Transport { is_v6: bool, protocol: u8 },
@@ -282,7 +284,7 @@ fn checksum(
     let place = builder.packet.octets.len();
     let quirks = parser.settings.quirks;
     if quirks && kind == Checksum::Range && to < place && is_static(builder) {
-        // The reference computes it at once, without the last octet, and swaps its octets.
+        // The reference computes it at once, without the last byte, and swaps its bytes.
         let sum = Sum { at: place, from, to, ..sum(kind, quirks) };
         let octets = sum.total(&builder.packet.octets).to_le_bytes();
         return builder.append(&octets, at);
@@ -292,7 +294,7 @@ fn checksum(
     Ok(())
 }
 
-/// A checksum of a kind, nowhere yet.
+/// Returns a checksum of a kind, without a position.
 fn sum(kind: Checksum, quirks: bool) -> Sum {
     let pseudo = match kind {
         Checksum::Range => Pseudo::None,
@@ -310,13 +312,13 @@ fn sum(kind: Checksum, quirks: bool) -> Sum {
     }
 }
 
-/// Whether the reference takes the packet so far for one whose frames are all alike.
+/// Returns true if the reference treats the packet so far as one whose frames are all alike.
 fn is_static(builder: &Builder) -> bool {
     let packet = &builder.packet;
     packet.counters.is_empty() && packet.randoms.is_empty() && builder.late_sums.is_empty()
 }
 
-/// Fits a checksum into the packet now that its end is known.
+/// Adapts a checksum to the packet whose end is now known.
 pub(crate) fn settle(sum: Sum, total: usize, quirks: bool) -> Result<Sum, String> {
     let (first, second) = (sum.from, sum.to);
     let beyond = |octet: usize| {

@@ -1,24 +1,24 @@
-//! Expressions of constants: `+ - * / % & | ^ << >>`, a sign and parentheses. All operators bind alike,
-//! from the left, as in the reference: `2+3*4` is 20.
+//! Expressions of constants: `+ - * / % & | ^ << >>`, a sign and parentheses. All operators have
+//! the same precedence, from the left, as in the reference: `2+3*4` is 20.
 
 use super::source::{Cursor, Fault, fault, number};
 
-/// Expressions inside of one another.
+/// Largest nesting of expressions.
 const DEPTH_MAX: usize = 64;
 
-/// A value, and whether operators of different usual precedence were mixed without parentheses.
+/// A value, with a mark for operators of different usual precedence without parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Value {
-    /// In 64 bits; negative numbers as two's complement.
+    /// Value in 64 bits; negative numbers as two's complement.
     pub(crate) bits: i64,
-    /// The result is not what other languages would say.
+    /// True if other languages would have another result.
     pub(crate) is_surprising: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Operator {
     sign: u8,
-    /// How tightly it binds in C.
+    /// Precedence in C.
     rank: u8,
 }
 
@@ -34,7 +34,7 @@ fn read_at(cursor: &mut Cursor<'_>, quirks: bool, depth: usize) -> Result<Value,
         cursor.skip_blanks();
         let at = cursor.at;
         let Some(operator) = operator(cursor) else { return Ok(value) };
-        // Rising ranks are where reading from the left differs.
+        // The result differs from C where ranks rise.
         value.is_surprising |= ranks.is_some_and(|rank| rank < operator.rank);
         ranks = Some(operator.rank);
         cursor.skip_blanks();

@@ -1,4 +1,4 @@
-//! The arguments of header functions: fields, their values, and functions that change them.
+//! Arguments of header functions: fields, their values, and functions that change them.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -11,7 +11,7 @@ use super::records::{self, Section};
 use super::source::{Cursor, Fault, fault, is_word};
 use crate::packet::{Change, FieldChange, Slot};
 
-/// A header function; its name was taken.
+/// Reads a header function, whose name was already read.
 pub(crate) fn header(
     parser: &mut Parser<'_>,
     builder: &mut Builder,
@@ -25,7 +25,7 @@ pub(crate) fn header(
     let mut is_done = parser.cursor.take(b')');
     while !is_done {
         parser.cursor.skip_blanks();
-        // One argument that is wrong leaves the others to be read.
+        // After a wrong argument the others are still read.
         if let Err(fault) = argument(parser, builder, protocol, &mut records) {
             parser.faults.push(fault);
             parser.cursor.skip_argument();
@@ -38,8 +38,8 @@ pub(crate) fn header(
     Ok(())
 }
 
-/// Takes the `,` behind an argument, or the `)` behind the last one, before which a `,` may stand.
-/// Blanks part arguments as well.
+/// Reads the `,` after an argument, or the `)` after the last one, before which a `,` may be.
+/// Blanks separate arguments as well. Returns true after the last one.
 pub(crate) fn is_last(parser: &mut Parser<'_>) -> Result<bool, Fault> {
     parser.cursor.skip_blanks();
     let has_comma = parser.cursor.take(b',');
@@ -89,7 +89,7 @@ fn argument(
     assign(parser, builder, &field, at)
 }
 
-/// `prio(n)` and `time(n)` of `pfc()`.
+/// Reads `prio(n)` and `time(n)` of `pfc()`.
 fn priority_field(parser: &mut Parser<'_>, name: &str, at: usize) -> Result<Field, Fault> {
     let number = match elements::arguments(parser, at)?[..] {
         [number @ 0..8] => number as u32,
@@ -103,7 +103,7 @@ fn priority_field(parser: &mut Parser<'_>, name: &str, at: usize) -> Result<Fiel
     Ok(Field { names: &[], at: at_octet, len: 2, shift, mask, kind: Kind::Number })
 }
 
-/// `[index:len] = value` behind the name of a field of the last header.
+/// Reads `[index:len] = value` after the name of a field of the last header.
 fn assign(
     parser: &mut Parser<'_>,
     builder: &mut Builder,
@@ -148,7 +148,7 @@ fn assign(
     Ok(())
 }
 
-/// `[index]` or `[index:len]`.
+/// Reads `[index]` or `[index:len]`.
 fn part(parser: &mut Parser<'_>, whole: &Slot) -> Result<Option<Slot>, Fault> {
     parser.cursor.skip_blanks();
     let at = parser.cursor.at;
@@ -169,7 +169,7 @@ fn part(parser: &mut Parser<'_>, whole: &Slot) -> Result<Option<Slot>, Fault> {
         4 => u32::MAX,
         _ => return fault(at, "a part of a field has 1, 2 or 4 octets"),
     };
-    // The reference looks at the first octet only.
+    // The reference checks the first byte only.
     let behind = if parser.settings.quirks { index + 1 } else { index.saturating_add(len) };
     if index >= whole.len as u64 || behind > whole.len as u64 {
         return fault(at, format!("the field has octets 0 to {} only", whole.len - 1));
@@ -177,14 +177,14 @@ fn part(parser: &mut Parser<'_>, whole: &Slot) -> Result<Option<Slot>, Fault> {
     Ok(Some(Slot { at: whole.at + index as usize, len: len as usize, shift: 0, mask }))
 }
 
-/// `dinc()` or `drnd()` with its numbers.
+/// A call of `dinc()` or `drnd()` with its numbers.
 #[derive(Debug)]
 pub(crate) struct Function {
     is_random: bool,
     numbers: Vec<u64>,
 }
 
-/// A function, if one is next.
+/// Reads a function, if one is next.
 pub(crate) fn function(parser: &mut Parser<'_>) -> Result<Option<Function>, Fault> {
     let at = parser.cursor.at;
     let is_random = match parser.cursor.word().to_ascii_lowercase().as_str() {
@@ -204,7 +204,7 @@ pub(crate) fn function(parser: &mut Parser<'_>) -> Result<Option<Function>, Faul
 }
 
 impl Function {
-    /// How `slot` changes.
+    /// Returns the change of `slot`.
     pub(crate) fn change(
         &self,
         slot: &Slot,
@@ -241,13 +241,13 @@ impl Function {
         }
         let (min, modulus) = match range {
             Some((min, max)) => (min, max + 1),
-            // The greatest number is left out by the reference, which counts in 32 bits.
+            // The reference, which counts in 32 bits, omits the greatest number.
             None if quirks => (0, u64::from(u32::MAX)),
             None => (0, u64::from(field_max) + 1),
         };
         let value = match range {
             Some((min, _)) => min,
-            // Where it reaches behind what there is so far, zeros are read.
+            // If the field reaches beyond the packet so far, the missing bytes are read as zeros.
             None => {
                 let len = octets.len().saturating_sub(slot.at).min(slot.len);
                 let mut read = vec![0; slot.len];
@@ -259,7 +259,7 @@ impl Function {
     }
 }
 
-/// A value that was given.
+/// A given value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Given {
     Number(u64),
@@ -269,7 +269,7 @@ pub(crate) enum Given {
 }
 
 impl Given {
-    /// The octets of an address; of a number none.
+    /// Returns the bytes of an address; none for a number.
     pub(crate) fn octets(&self) -> &[u8] {
         match self {
             Self::Number(_) => &[],
@@ -304,7 +304,7 @@ fn value(parser: &mut Parser<'_>, field: &Field) -> Result<Given, Fault> {
     }
 }
 
-/// An address, if one is next: six pairs of digits with colons, IPv4 with dots, IPv6.
+/// Reads an address, if one is next: six pairs of digits with colons, IPv4 with dots, IPv6.
 pub(crate) fn address(cursor: &mut Cursor<'_>) -> Result<Option<Given>, Fault> {
     let at = cursor.at;
     let text = cursor.run(|octet| octet.is_ascii_hexdigit() || matches!(octet, b':' | b'.'));

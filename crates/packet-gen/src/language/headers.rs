@@ -1,4 +1,4 @@
-//! Stacking headers: what has to come below, what names the next one, lengths and checksums.
+//! Stacking of headers: headers below, fields that name the next one, lengths and checksums.
 
 use super::elements;
 use super::protocol::{
@@ -9,20 +9,20 @@ use super::source::{Fault, fault};
 use super::{Device, FRAME_BYTES_MAX};
 use crate::packet::{Packet, Pseudo, Slot, Sum};
 
-/// Where pause frames go (IEEE 802.3 annex 31B).
+/// Destination of pause frames (IEEE 802.3 annex 31B).
 const PAUSE_MAC: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 1];
 
-/// A header of the packet under way.
+/// A header of the packet under construction.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
     pub(crate) protocol: Protocol,
-    /// Its first octet.
+    /// Offset of the first byte.
     pub(crate) at: usize,
-    /// Fields that were given.
+    /// Fields with a given value.
     set: Vec<(isize, u32)>,
-    /// A field changes from frame to frame.
+    /// True if a field changes from frame to frame.
     changes: bool,
-    /// One of its addresses does, which pseudo headers are made of.
+    /// True if an address changes from frame to frame, which pseudo headers contain.
     addresses_change: bool,
 }
 
@@ -31,7 +31,7 @@ impl Header {
         self.set.contains(&field.place())
     }
 
-    /// Where `field` is in the packet.
+    /// Returns the slot of `field` in the packet.
     pub(crate) fn slot(&self, field: &Field) -> Slot {
         Slot {
             at: self.at.wrapping_add_signed(field.at),
@@ -41,10 +41,10 @@ impl Header {
         }
     }
 
-    /// Remembers that `field` was given, or changes.
+    /// Records that `field` has a given value, or changes.
     pub(crate) fn note(&mut self, field: &Field, is_dynamic: bool, quirks: bool) {
         let is_checksum = self.protocol.checksum().is_some_and(|sum| sum.place() == field.place());
-        // The reference computes a checksum over whatever a function puts there.
+        // The reference computes a checksum over the value that a function puts there.
         if !(quirks && is_dynamic && is_checksum) {
             self.set.push(field.place());
         }
@@ -58,15 +58,15 @@ impl Header {
     }
 }
 
-/// A packet under way.
+/// A packet under construction.
 #[derive(Debug)]
 pub(crate) struct Builder {
     pub(crate) packet: Packet,
     pub(crate) headers: Vec<Header>,
-    /// Checksums among the elements, with where they are in the text; the end of the packet is not
+    /// Checksums among the elements, with their positions in the text; the end of the packet is not
     /// known yet.
     pub(crate) late_sums: Vec<(usize, Sum)>,
-    /// Octets of headers so far; the reference puts the next one there.
+    /// Bytes of headers so far; the reference puts the next one there.
     header_bytes: usize,
     device: Device,
     quirks: bool,
@@ -91,14 +91,14 @@ impl Builder {
         self.quirks
     }
 
-    /// Appends octets.
+    /// Appends bytes.
     pub(crate) fn append(&mut self, octets: &[u8], at: usize) -> Result<(), Fault> {
         self.check_room(octets.len() as u64, at)?;
         self.packet.octets.extend_from_slice(octets);
         Ok(())
     }
 
-    /// Whether `count` more octets fit into a frame.
+    /// Checks that `count` more bytes fit into a frame.
     pub(crate) fn check_room(&self, count: u64, at: usize) -> Result<(), Fault> {
         let len = self.packet.octets.len() as u64;
         if len.saturating_add(count) > FRAME_BYTES_MAX as u64 {
@@ -107,9 +107,9 @@ impl Builder {
         Ok(())
     }
 
-    /// Begins a header, with what it needs below it.
+    /// Begins a header, with the headers that it needs below.
     pub(crate) fn open(&mut self, protocol: Protocol, at: usize) -> Result<(), Fault> {
-        // Into a file the reference neither puts Ethernet below IPv6 nor names IPv6 there.
+        // For a file the reference neither puts Ethernet below IPv6 nor names IPv6 there.
         let is_bare = self.quirks && self.is_to_file && protocol == Protocol::Ip6;
         let stands = self.headers.last().is_some_and(|lower| {
             let is_label = self.quirks && lower.protocol == Protocol::Mpls;
@@ -125,7 +125,7 @@ impl Builder {
         if self.packet.octets.len() < end {
             self.packet.octets.resize(end, 0);
         }
-        // Octets that stood there stay where the header has zeros (only with quirks do any).
+        // Existing bytes stay where the header has zeros (there are some only with quirks).
         for (octet, new) in self.packet.octets[place..end].iter_mut().zip(template) {
             if *new != 0 {
                 *octet = *new;
@@ -147,7 +147,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Octets behind the last header that belong to it (records of `dns()`).
+    /// Appends bytes that belong to the last header (records of `dns()`), and returns their offset.
     pub(crate) fn append_to_header(&mut self, octets: &[u8], at: usize) -> Result<usize, Fault> {
         let place = self.packet.octets.len();
         self.append(octets, at)?;
@@ -155,11 +155,11 @@ impl Builder {
         Ok(place)
     }
 
-    /// What a header changes in the one below it.
+    /// Changes the header below a new one.
     fn link(&mut self, lower: &Header, header: &Header) {
         let octets = &mut self.packet.octets;
         if header.protocol == Protocol::Vlan {
-            // The tag goes in front of the type, which moves behind it.
+            // The tag precedes the type, which moves after it.
             if let Some(field) = lower.protocol.next_field() {
                 // A tag below has the type that moved there.
                 let has_type = lower.is_set(&field) || lower.protocol == Protocol::Vlan;
@@ -198,7 +198,7 @@ impl Builder {
         }
     }
 
-    /// The addresses of the device, where headers have them by default.
+    /// Writes the addresses of the device that headers have by default.
     fn put_device(&mut self, header: &Header) {
         if self.device == Device::NONE {
             return;
@@ -221,7 +221,8 @@ impl Builder {
         }
     }
 
-    /// The counts of sections of the last header, `dns()`, and its QR bit, unless they were given.
+    /// Writes the counts of sections of the last header, `dns()`, and its QR bit, unless they were
+    /// given.
     pub(crate) fn count_records(&mut self, counts: [u32; 4]) {
         let Some(header) = self.headers.last() else { return };
         for (field, count) in DNS_COUNTS.iter().zip(counts) {
@@ -269,22 +270,23 @@ impl Builder {
                 self.packet.header_sums.push(sum);
             }
         }
-        // Where frames differ, the first one is the first to have them in the reference.
+        // If frames differ, the reference computes these checksums from the first frame on.
         if self.quirks && !is_dynamic {
             self.write_sums();
         }
         Ok(self.packet)
     }
 
-    /// Checksums among the elements, once; where frames differ they are written again for each.
+    /// Writes the checksums among the elements once; if frames differ they are written again for
+    /// each.
     fn write_sums(&mut self) {
         for sum in &self.packet.sums {
             sum.write(&mut self.packet.octets);
         }
     }
 
-    /// Whether the reference computes the checksum of a header for every frame: when a field of it
-    /// changes, or an address of the IP header just below; that of ICMPv6 never.
+    /// Returns true if the reference computes the checksum of a header for every frame: if a field
+    /// of it changes, or an address of the IP header just below; never that of ICMPv6.
     fn is_touched(&self, index: usize) -> bool {
         let header = &self.headers[index];
         let is_transport = matches!(header.protocol, Protocol::Udp | Protocol::Tcp);
@@ -294,7 +296,7 @@ impl Builder {
             || is_transport && lower.is_some_and(|lower| lower.addresses_change)
     }
 
-    /// Whether anything that `sum` covers changes.
+    /// Returns true if anything that `sum` covers changes.
     fn changes_under(&self, sum: &Sum) -> bool {
         let Packet { counters, randoms, sums, fields, header_sums, .. } = &self.packet;
         let addresses = match sum.pseudo {
@@ -312,7 +314,7 @@ impl Builder {
             || sums.iter().chain(header_sums).any(|other| is_in(other.at, 2))
     }
 
-    /// The checksum of a header, unless it was given.
+    /// Returns the checksum of a header, unless it was given.
     fn header_sum(&self, index: usize) -> Option<Sum> {
         let header = &self.headers[index];
         let field = header.protocol.checksum().filter(|field| !header.is_set(field))?;

@@ -1,13 +1,13 @@
-//! The packet description language: a text in, packets or all its problems out. Nothing here reads a
-//! file, a clock or the environment.
+//! The packet description language: parses a text into packets, or reports all its problems.
+//! Nothing here reads a file, a clock or the environment.
 //!
-//! - [`preprocess`] replaces names, if asked to; [`source`] is the cursor, [`expression`] evaluates.
-//! - [`parser`] reads packets and elements, [`fields`] the arguments of header functions, [`records`]
-//!   those of `dns()`.
-//! - [`headers`] stacks headers: what comes below, what names the next, lengths, checksums.
+//! - [`preprocess`] replaces names, if enabled; [`source`] is the cursor, [`expression`] evaluates.
+//! - [`parser`] reads packets and elements, [`fields`] the arguments of header functions,
+//!   [`records`] those of `dns()`.
+//! - [`headers`] stacks headers: headers below, fields that name the next, lengths, checksums.
 //!
-//! By default everything means what the manual of trafgen says; with `quirks` it means what trafgen
-//! 0.6.8 does. docs/book/trafgen.md has the table of differences.
+//! By default everything has the meaning of trafgen's manual; with `quirks` the meaning of trafgen
+//! 0.6.8. docs/book/trafgen.md has the table of differences.
 
 mod elements;
 mod expression;
@@ -33,28 +33,28 @@ use preprocess::Preprocessed;
 use source::{Cursor, Fault, Text};
 use sources::Sources;
 
-/// The longest frame that a file may describe, in octets: an IP packet of 65,535 with an Ethernet
-/// header and two tags.
+/// Length of the longest frame that a file may describe, in bytes: an IP packet of 65,535 with an
+/// Ethernet header and two tags.
 pub const FRAME_BYTES_MAX: usize = 65_535 + 14 + 2 * 4;
 
-/// How a text is to be read.
+/// Settings of the parser.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What trafgen 0.6.8 does instead of what its manual says.
+    /// True to imitate trafgen 0.6.8 instead of its manual.
     pub quirks: bool,
-    /// `#define`, `#include` and their kin are taken as such; comments otherwise.
+    /// True to treat `#define`, `#include` and similar lines as directives, not as comments.
     pub preprocess: bool,
-    /// Names and what they stand for, for the preprocessor.
+    /// Names and their replacements, for the preprocessor.
     pub defines: Vec<(String, String)>,
-    /// What random numbers begin with.
+    /// Seed of the random numbers.
     pub seed: u32,
-    /// The addresses that headers have by default; zeros when the output is no interface.
+    /// Addresses that headers have by default; zeros if the output is no interface.
     pub device: Device,
-    /// The output is a file; a quirk depends on it.
+    /// True if the output is a file; a quirk depends on it.
     pub is_to_file: bool,
 }
 
-/// Addresses of the interface that sends.
+/// Addresses of the sending interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Device {
     /// Hardware address.
@@ -66,7 +66,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// No device.
+    /// Value for no device.
     pub const NONE: Self =
         Self { mac: [0; 6], ip4: Ipv4Addr::UNSPECIFIED, ip6: Ipv6Addr::UNSPECIFIED };
 }
@@ -84,32 +84,32 @@ impl Default for Settings {
     }
 }
 
-/// A text that was understood.
+/// A parsed text.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Its packets, at least one.
+    /// Packets of the text, at least one.
     pub packets: Vec<Packet>,
-    /// Where random numbers go on behind those that the text itself took.
+    /// Random numbers after those that the text itself used.
     pub random: LibcRandom,
-    /// What may not be meant.
+    /// Warnings about constructs that may not be intended.
     pub warnings: Vec<Problem>,
 }
 
-/// Reads a packet file that includes no other file.
+/// Parses a packet file that includes no other file.
 ///
 /// # Errors
 ///
-/// As [`compile_with`].
+/// The errors of [`compile_with`].
 pub fn compile(file: &[u8], settings: &Settings) -> Result<Program, Vec<Problem>> {
     let reader = |include: Include<'_>| Err(format!("{} cannot be included here", include.name));
     compile_with(file, settings, &reader)
 }
 
-/// Reads a packet file, whose includes `reader` finds.
+/// Parses a packet file, whose includes `reader` finds.
 ///
 /// # Errors
 ///
-/// All that is wrong with it, in order.
+/// All problems, in order.
 pub fn compile_with(
     file: &[u8],
     settings: &Settings,

@@ -1,8 +1,8 @@
-//! The names that packet files share through `#include <stddef.h>`: Ethernet types and sizes, IP
-//! protocols, ICMP types and codes, TCP flags as the kernel's headers number them, and shorthands of the
+//! Names that packet files share through `#include <stddef.h>`: Ethernet types and sizes, IP
+//! protocols, ICMP types and codes, TCP flags as in the kernel's headers, and shorthands of the
 //! packet language.
 
-/// Names and what they stand for.
+/// Names with their replacements.
 pub(crate) const SHARED: &[(&str, &str)] = &[
     ("ETH_ALEN", "6"),
     ("ETH_HLEN", "14"),

@@ -1,4 +1,4 @@
-//! Packets: braces, `cpu()`, and the elements between them, each handed to whom it concerns.
+//! Packets: braces, `cpu()`, and the elements between them, each passed to its parser.
 
 use super::elements;
 use super::fields;
@@ -9,12 +9,12 @@ use super::{Settings, expression};
 use crate::packet::Packet;
 use crate::random::LibcRandom;
 
-/// More faults than this are not of interest.
+/// Largest number of faults that are reported.
 const FAULTS_MAX: usize = 50;
-/// Packets of a file.
+/// Largest number of packets of a file.
 const PACKETS_MAX: usize = 1 << 20;
 
-/// Reads a text into packets.
+/// Parser of a text into packets.
 pub(crate) struct Parser<'a> {
     pub(crate) cursor: Cursor<'a>,
     pub(crate) settings: &'a Settings,
@@ -22,7 +22,7 @@ pub(crate) struct Parser<'a> {
     pub(crate) random: LibcRandom,
     pub(crate) faults: Vec<Fault>,
     pub(crate) warnings: Vec<Fault>,
-    /// The restriction that the reference gives to the next packet.
+    /// Restriction that the reference gives to the next packet.
     late_cpus: Option<(u32, u32)>,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Parser<'a> {
             if let Err(fault) = self.packet() {
                 self.faults.push(fault);
                 self.cursor.recover();
-                // Whatever stands between packets was named once.
+                // Text between packets is reported once.
                 while !matches!(self.cursor.peek(), None | Some(b'{')) {
                     self.cursor.at += 1;
                     self.cursor.recover();
@@ -92,7 +92,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `cpu(n):`, `cpu(a-b):`, `cpu(a:b):`.
+    /// Reads `cpu(n):`, `cpu(a-b):`, `cpu(a:b):`.
     fn cpus(&mut self) -> Result<Option<(u32, u32)>, Fault> {
         if !self.cursor.word().eq_ignore_ascii_case("cpu") {
             return Ok(None);
@@ -116,7 +116,7 @@ impl<'a> Parser<'a> {
             .map_or_else(|_| fault(at, format!("there is no processor {number}")), Ok)
     }
 
-    /// Elements up to and with the closing brace; how many there were.
+    /// Reads elements up to and including the closing brace; returns their number.
     fn elements(&mut self, builder: &mut Builder) -> Result<usize, Fault> {
         let mut count = 0;
         let mut is_separated = false;

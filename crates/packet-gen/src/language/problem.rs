@@ -1,24 +1,24 @@
-//! What is wrong with a packet file, and where.
+//! Problems of a packet file, with their positions.
 
 use std::fmt;
 
-/// One problem, with the place that it is at.
+/// One problem with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The included file that it is in; `None` for the packet file itself.
+    /// Included file with the problem; `None` for the packet file itself.
     pub file: Option<String>,
     /// Line, from 1.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// The text of that line.
+    /// Text of that line.
     pub text: String,
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
 }
 
 impl Problem {
-    /// A problem at octet `at` of `source`.
+    /// Creates a problem at byte `at` of `source`.
     #[must_use]
     pub fn at(source: &[u8], at: usize, message: impl Into<String>) -> Self {
         let at = at.min(source.len());
@@ -39,7 +39,7 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}:{}: {}", self.line, self.column, self.message)?;
         writeln!(f, "    {}", self.text)?;
-        // Tabs are kept, so that the caret stands where the terminal puts the character.
+        // Tabs are kept, so that the caret is below the character in the terminal.
         let before = self.text.chars().take(self.column - 1);
         let indent: String = before.map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
         write!(f, "    {indent}^")

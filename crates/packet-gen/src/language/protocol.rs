@@ -1,6 +1,6 @@
-//! The protocols that have header functions: their names, lengths and fields.
+//! Protocols that have header functions: their names, lengths and fields.
 //!
-//! To have read: IEEE 802.3 annex 31B and 802.1Qbb (pause, PFC), 802.1Q; RFC 3032 (MPLS), 826, 791,
+//! References: IEEE 802.3 annex 31B and 802.1Qbb (pause, PFC), 802.1Q; RFC 3032 (MPLS), 826, 791,
 //! 8200, 792, 4443, 768, 9293, 1035.
 
 /// A protocol with a header function.
@@ -21,37 +21,38 @@ pub(crate) enum Protocol {
     Dns,
 }
 
-/// What a field is written as.
+/// Kind of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Number,
     Mac,
     Ip4,
     Ip6,
-    /// A word that is set by being there, and its value.
+    /// A word without a value, which sets the field to this value.
     Flag(u32),
-    /// `request` or `reply`, or a number (ARP); `echorequest` or `echoreply`, or a number (ICMPv6).
+    /// A number or a word: `request` or `reply` (ARP), `echorequest` or `echoreply` (ICMPv6).
     Named(&'static [(&'static str, u32)]),
 }
 
 /// A field of a header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Field {
-    /// Its names, the documented one first.
+    /// Names of the field, the documented one first.
     pub(crate) names: &'static [&'static str],
-    /// Octets from the start of the header; the VLAN tag's protocol stands before its header.
+    /// Offset from the start of the header in bytes; the VLAN tag's protocol precedes its header.
     pub(crate) at: isize,
-    /// Octets that it is in.
+    /// Number of bytes that contain the field.
     pub(crate) len: usize,
-    /// Bits to the right of it in these octets.
+    /// Number of bits to the right of the field in these bytes.
     pub(crate) shift: u32,
-    /// Its bits, when it is shifted down; 0 for fields longer than four octets.
+    /// Mask of the shifted field; 0 for fields longer than four bytes.
     pub(crate) mask: u32,
     pub(crate) kind: Kind,
 }
 
 impl Field {
-    /// The place of the field, by which its being set is remembered: flags share that of their field.
+    /// Returns the position of the field, by which given values are recorded: flags share that of
+    /// their field.
     pub(crate) const fn place(&self) -> (isize, u32) {
         (self.at, self.shift)
     }
@@ -96,7 +97,7 @@ pub(crate) const ETH_TYPE: Field = number(&["type", "etype", "prot", "proto"], 1
 pub(crate) const ETH_DESTINATION: Field = octets(&["da", "daddr"], 0, 6, Kind::Mac);
 pub(crate) const ETH_SOURCE: Field = octets(&["sa", "saddr"], 6, 6, Kind::Mac);
 pub(crate) const VLAN_TPID: Field = number(&["tpid", "prot", "proto"], -2, 2);
-/// The type behind a tag, which no field of the language names.
+/// Type after a tag, which no field of the language names.
 pub(crate) const VLAN_TYPE: Field = number(&[], 2, 2);
 pub(crate) const MPLS_LAST: Field = bits(&["last"], 0, 4, 8, 1);
 pub(crate) const IP4_PROTOCOL: Field = number(&["proto", "prot"], 9, 1);
@@ -230,11 +231,11 @@ const DNS: &[Field] = &[
     DNS_COUNTS[3],
 ];
 
-/// The reserved bits of a DNS header as far as the reference's mask covers them.
+/// Reserved bits of a DNS header as far as the reference's mask covers them.
 pub(crate) const DNS_ZERO_QUIRK: u32 = 3;
 
 impl Protocol {
-    /// The protocol whose header function is called `name`.
+    /// Returns the protocol whose header function is called `name`.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "eth" => Self::Ethernet,
@@ -254,7 +255,7 @@ impl Protocol {
         })
     }
 
-    /// Its header function, for messages.
+    /// Returns the name of the header function, for messages.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Ethernet => "eth",
@@ -291,8 +292,8 @@ impl Protocol {
         }
     }
 
-    /// Octets of a header, with those of its fields that are not 0 by default. (A VLAN tag is counted
-    /// from behind its protocol, which takes the place of the type before it.)
+    /// Returns the bytes of a header, with the fields that are not 0 by default. (A VLAN tag counts
+    /// from after its protocol, which takes the place of the type before it.)
     pub(crate) const fn template(self) -> &'static [u8] {
         match self {
             Self::Ethernet => &[0; 14],
@@ -319,7 +320,8 @@ impl Protocol {
         }
     }
 
-    /// The field that is checked last: the checksum over what follows it, or over the header (IPv4).
+    /// Returns the checksum field, which is written last: the checksum over the following bytes, or
+    /// over the header (IPv4).
     pub(crate) const fn checksum(self) -> Option<Field> {
         match self {
             Self::Ip4 => Some(IP4_CHECKSUM),
@@ -330,7 +332,8 @@ impl Protocol {
         }
     }
 
-    /// The field with the length of what follows, and how many octets of the header it leaves out.
+    /// Returns the field with the length of the following bytes, and the number of bytes of the
+    /// header that it does not count.
     pub(crate) const fn length(self) -> Option<(Field, usize)> {
         match self {
             Self::Ip4 => Some((IP4_LENGTH, 0)),
@@ -340,7 +343,7 @@ impl Protocol {
         }
     }
 
-    /// The field that names what follows.
+    /// Returns the field that names the next header.
     pub(crate) const fn next_field(self) -> Option<Field> {
         match self {
             Self::Ethernet => Some(ETH_TYPE),
@@ -352,7 +355,7 @@ impl Protocol {
         }
     }
 
-    /// What [`Self::next_field`] of `lower` says for this protocol.
+    /// Returns the value of [`Self::next_field`] in `lower` for this protocol.
     pub(crate) const fn number_in(self, lower: Self) -> Option<u32> {
         match (lower, self) {
             (Self::Ethernet | Self::Vlan, Self::Pause | Self::Pfc) => Some(0x8808),
@@ -372,8 +375,8 @@ impl Protocol {
         }
     }
 
-    /// Whether a header can stand on one of `lower` as it is; otherwise [`Self::usual_lower`] comes
-    /// between.
+    /// Returns true if a header can be directly after one of `lower`; otherwise
+    /// [`Self::usual_lower`] comes between.
     pub(crate) const fn stands_on(self, lower: Self) -> bool {
         match self {
             Self::Ethernet => true,
@@ -384,12 +387,12 @@ impl Protocol {
             Self::Pause | Self::Pfc | Self::Arp => {
                 matches!(lower, Self::Ethernet | Self::Vlan | Self::Mpls)
             }
-            // A tunnel may begin behind anything.
+            // A tunnel may begin after any header.
             Self::Mpls | Self::Ip4 | Self::Ip6 => true,
         }
     }
 
-    /// What is added below a header that has nothing to stand on.
+    /// Returns the header that is added below one that needs another.
     pub(crate) const fn usual_lower(self) -> Option<Self> {
         match self {
             Self::Ethernet => None,

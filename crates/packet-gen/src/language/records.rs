@@ -1,4 +1,4 @@
-//! The sections of `dns()`: questions and records (RFC 1035 §4.1), sorted as they stand in a message.
+//! Sections of `dns()`: questions and records (RFC 1035 §4.1), in the order of a message.
 
 use super::expression;
 use super::fields::{self, Given};
@@ -7,11 +7,11 @@ use super::parser::Parser;
 use super::source::{Cursor, Fault, fault};
 use crate::packet::{Change, FieldChange, Slot};
 
-/// What a question asks for by default.
+/// Default name of a question.
 const DEFAULT_NAME: &str = "www.netsniff-ng.com";
-/// How the reference writes that: as text, without the lengths of labels.
+/// The default name as the reference writes it: as text, without the lengths of labels.
 const DEFAULT_NAME_QUIRK: &[u8] = b"www.netsniff-ng.com\0";
-/// Octets of a label and of a name (RFC 1035 §2.3.4).
+/// Longest label and longest name in bytes (RFC 1035 §2.3.4).
 const LABEL_BYTES_MAX: usize = 63;
 const NAME_BYTES_MAX: usize = 255;
 
@@ -36,23 +36,23 @@ impl Section {
     }
 }
 
-/// A field that changes from frame to frame: where it is in its record, and how.
+/// A field that changes from frame to frame: its position in the record, and its change.
 struct Changing {
     at: usize,
     len: usize,
     function: fields::Function,
     text_at: usize,
-    /// The field was given a number, too.
+    /// True if the field has a given number, too.
     is_given: bool,
 }
 
-/// The records of a message under way, section by section.
+/// Records of a message under construction, section by section.
 #[derive(Default)]
 pub(crate) struct Records {
     sections: [Vec<(Vec<u8>, Vec<Changing>)>; 4],
 }
 
-/// The fields of a record while it is read.
+/// Fields of a record while it is read.
 struct Record {
     name: Vec<u8>,
     kind: u16,
@@ -60,14 +60,14 @@ struct Record {
     ttl: u32,
     len: Option<u16>,
     data: Vec<u8>,
-    /// Fields that change, by their place among type, class, time to live and length.
+    /// Fields that change, by their index among type, class, time to live and length.
     changing: Vec<(usize, fields::Function, usize)>,
-    /// Which of these four were given numbers.
+    /// Marks of those of the four that have given numbers.
     given: [bool; 4],
 }
 
 impl Records {
-    /// Reads `section(...)`; its name was taken.
+    /// Reads `section(...)`, whose name was already read.
     pub(crate) fn read(&mut self, parser: &mut Parser<'_>, section: Section) -> Result<(), Fault> {
         let is_question = section == Section::Question;
         let mut record = Record {
@@ -95,7 +95,7 @@ impl Records {
         Ok(())
     }
 
-    /// Appends all sections to the last header and counts them in it.
+    /// Appends all sections to the last header and writes their counts.
     pub(crate) fn append(self, builder: &mut Builder, at: usize) -> Result<(), Fault> {
         let counts = [0, 1, 2, 3].map(|section: usize| self.sections[section].len() as u32);
         builder.count_records(counts);
@@ -110,7 +110,8 @@ impl Records {
                 if let (true, false, Change::Increment { min: 0, value, .. }) =
                     (quirks, is_given, &mut change)
                 {
-                    // The reference puts defaults into records after it has looked where to start.
+                    // The reference puts defaults into records after it has read the starting
+                    // value.
                     *value = 0;
                 }
                 builder.packet.fields.push(FieldChange { slot, change });
@@ -171,7 +172,7 @@ impl Record {
         Ok(())
     }
 
-    /// The value of `name=` or `data=`.
+    /// Reads the value of `name=` or `data=`.
     fn octets(&mut self, parser: &mut Parser<'_>, field: &str) -> Result<(), Fault> {
         if field == "name" {
             self.name = domain(&mut parser.cursor, parser.settings.quirks)?;
@@ -190,7 +191,7 @@ impl Record {
         Ok(())
     }
 
-    /// What stands in the parentheses of `addr()`, `ns()`, `cname()` and `ptr()`.
+    /// Reads the argument of `addr()`, `ns()`, `cname()` and `ptr()`.
     fn typed(&mut self, parser: &mut Parser<'_>, name: &str) -> Result<(), Fault> {
         self.kind = match name {
             "ns" => 2,
@@ -211,7 +212,7 @@ impl Record {
         Ok(())
     }
 
-    /// The octets of the record, and what changes in them.
+    /// Returns the bytes of the record, and its changing fields.
     fn write(self, is_question: bool) -> (Vec<u8>, Vec<Changing>) {
         let behind_name = self.name.len();
         let mut octets = self.name;
@@ -232,8 +233,8 @@ impl Record {
     }
 }
 
-/// The name of a question or record that was given none; of a record the root, which the reference
-/// leaves out.
+/// Returns the default name of a question or record; for a record the root, which the reference
+/// omits.
 fn default_name(is_question: bool, quirks: bool) -> Vec<u8> {
     match (is_question, quirks) {
         (true, true) => DEFAULT_NAME_QUIRK.to_vec(),
@@ -254,7 +255,7 @@ fn encode(name: &[u8]) -> Vec<u8> {
     octets
 }
 
-/// A name in quotes, as octets. A dot at the end says nothing; `"."` is the root.
+/// Reads a name in quotes and encodes it. A dot at the end has no effect; `"."` is the root.
 fn domain(cursor: &mut Cursor<'_>, quirks: bool) -> Result<Vec<u8>, Fault> {
     let at = cursor.at;
     if cursor.peek() != Some(b'"') {

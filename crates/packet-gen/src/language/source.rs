@@ -1,9 +1,9 @@
-//! The text of a packet file under a cursor: blanks and comments, words, numbers.
+//! Text of a packet file under a cursor: blanks and comments, words, numbers.
 //!
-//! The text may have come through the preprocessor; each of its octets knows the octet of the file that
-//! it comes from, so that problems are shown where the operator can see them.
+//! The text may have come through the preprocessor. Each byte has the position in the file that it
+//! comes from, so that problems show the operator's own text.
 
-/// A text, octet by octet, with the place in the file that each octet comes from.
+/// A text, with the position in the file for each byte.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Text {
     pub(crate) octets: Vec<u8>,
@@ -11,7 +11,7 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// A text that is the file itself.
+    /// Creates a text that is the file itself.
     pub(crate) fn verbatim(file: &[u8]) -> Self {
         Self { octets: file.to_vec(), origins: (0..file.len() as u32).collect() }
     }
@@ -22,14 +22,14 @@ impl Text {
     }
 }
 
-/// What could not be read: a message and the octet of the text that it is about.
+/// A fault: a message and the byte of the text concerned.
 #[derive(Clone, Debug)]
 pub(crate) struct Fault {
     pub(crate) at: usize,
     pub(crate) message: String,
 }
 
-/// `Err` for `at` and `message`.
+/// Returns `Err` for `at` and `message`.
 pub(crate) fn fault<T>(at: usize, message: impl Into<String>) -> Result<T, Fault> {
     Err(Fault { at, message: message.into() })
 }
@@ -38,7 +38,7 @@ pub(crate) fn fault<T>(at: usize, message: impl Into<String>) -> Result<T, Fault
 #[derive(Debug)]
 pub(crate) struct Cursor<'a> {
     text: &'a Text,
-    /// The next octet.
+    /// Position of the next byte.
     pub(crate) at: usize,
 }
 
@@ -47,8 +47,8 @@ impl<'a> Cursor<'a> {
         Self { text, at: 0 }
     }
 
-    /// The origin of a fault in the text; the end of the packet file, of `file_bytes`, for one at the end
-    /// of the text.
+    /// Returns the origin of a fault in the text. For a fault at the end of the text it is the end
+    /// of the packet file, of `file_bytes`.
     pub(crate) fn origin(&self, fault: &Fault, file_bytes: usize) -> usize {
         self.text.origins.get(fault.at).map_or(file_bytes, |&origin| origin as usize)
     }
@@ -57,19 +57,20 @@ impl<'a> Cursor<'a> {
         self.text.octets.get(self.at).copied()
     }
 
-    /// The octet `ahead` places behind the next one.
+    /// Returns the byte `ahead` positions after the next one.
     fn look(&self, ahead: usize) -> Option<u8> {
         self.text.octets.get(self.at + ahead).copied()
     }
 
-    /// Takes `octet` if it is next.
+    /// Reads `octet` if it is next; returns true if it was.
     pub(crate) fn take(&mut self, octet: u8) -> bool {
         let is_next = self.peek() == Some(octet);
         self.at += usize::from(is_next);
         is_next
     }
 
-    /// Takes `octet`, behind blanks and comments, or says what stands there instead.
+    /// Reads `octet` after blanks and comments, or returns a fault that names the text found
+    /// instead.
     pub(crate) fn expect(&mut self, octet: u8) -> Result<(), Fault> {
         self.skip_blanks();
         if self.take(octet) {
@@ -78,7 +79,7 @@ impl<'a> Cursor<'a> {
         fault(self.at, format!("`{}` expected, found {}", octet as char, self.found()))
     }
 
-    /// What is next, for messages.
+    /// Returns the next text, for messages.
     pub(crate) fn found(&self) -> String {
         let Some(octet) = self.peek() else { return "the end of the text".to_owned() };
         let word = self.word_at(self.at);
@@ -92,7 +93,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Skips blanks, ends of lines and comments: `/* */`, `//`, `#` and `;` to the end of the line.
-    /// A comment that does not end swallows the rest.
+    /// An unterminated comment extends to the end of the text.
     pub(crate) fn skip_blanks(&mut self) {
         while let Some(octet) = self.peek() {
             match octet {
@@ -124,16 +125,16 @@ impl<'a> Cursor<'a> {
     fn word_at(&self, at: usize) -> &'a str {
         let rest = &self.text.octets[at..];
         let len = rest.iter().take_while(|octet| is_word(**octet)).count();
-        // Only ASCII is in a word.
+        // A word contains only ASCII.
         std::str::from_utf8(&rest[..len]).unwrap_or_default()
     }
 
-    /// The word of letters, digits and `_` that is next, perhaps empty; it stays.
+    /// Returns the next word of letters, digits and `_`, perhaps empty, without reading it.
     pub(crate) fn word(&self) -> &'a str {
         self.word_at(self.at)
     }
 
-    /// Takes the longest run of octets that `is_wanted`.
+    /// Reads the longest run of bytes that `is_wanted` accepts.
     pub(crate) fn run(&mut self, is_wanted: impl Fn(u8) -> bool) -> &'a str {
         let rest = &self.text.octets[self.at..];
         let len = rest.iter().take_while(|octet| is_wanted(**octet)).count();
@@ -141,14 +142,14 @@ impl<'a> Cursor<'a> {
         std::str::from_utf8(&rest[..len]).unwrap_or_default()
     }
 
-    /// Takes the word that is next.
+    /// Reads the next word.
     pub(crate) fn take_word(&mut self) -> &'a str {
         let word = self.word();
         self.at += word.len();
         word
     }
 
-    /// Takes what stands between double quotes, the first of which is next.
+    /// Reads the text between double quotes, the first of which is next.
     pub(crate) fn string(&mut self) -> Result<&'a [u8], Fault> {
         let begin = self.at + 1;
         let rest = &self.text.octets[begin..];
@@ -165,7 +166,7 @@ impl<'a> Cursor<'a> {
         Ok(&rest[..len])
     }
 
-    /// Goes on in front of the next `,` or `)` of this level, or of the `}` of the packet.
+    /// Skips to before the next `,` or `)` of this level, or the `}` of the packet.
     pub(crate) fn skip_argument(&mut self) {
         let mut depth = 0_usize;
         loop {
@@ -182,8 +183,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes on behind the next `,` of this level or in front of the next `}` or packet, so that one
-    /// mistake is one problem.
+    /// Skips to the next `,` of this level, `}` or packet, so that one mistake is one problem.
     pub(crate) fn recover(&mut self) {
         let mut depth = 0_usize;
         loop {
@@ -201,14 +201,14 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Whether words have this octet.
+/// Returns true if words may contain this byte.
 pub(crate) const fn is_word(octet: u8) -> bool {
     octet.is_ascii_alphanumeric() || octet == b'_'
 }
 
-/// Reads a number: `0x2a`, `x2a`, `0b101`, `b101`, decimal, octal with a leading 0, the code of a
-/// single letter. With `quirks` digits that no octal number has end it, and decimal numbers beyond 2^63
-/// are 2^63 - 1, as in the reference. `None` when the word is no number.
+/// Parses a number: `0x2a`, `x2a`, `0b101`, `b101`, decimal, octal with a leading 0, the code of a
+/// single letter. With `quirks` a digit that is not octal ends an octal number, and decimal numbers
+/// beyond 2^63 are 2^63 - 1, as in the reference. Returns `None` if the word is no number.
 pub(crate) fn number(word: &str, quirks: bool) -> Option<Result<u64, String>> {
     let lower = word.to_ascii_lowercase();
     let digits = |prefixes: [&str; 2], radix: u32| {

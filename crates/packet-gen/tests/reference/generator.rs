@@ -1,26 +1,30 @@
 //! Random packet files that trafgen 0.6.8 understands and survives, from a seed.
 //!
-//! Left out, because it hangs or aborts on them: an empty packet file; raw octets in front of a header
-//! function; UDP, TCP or ICMP on one another; IPv4 or ICMPv4 on IPv6, ICMPv6 on IPv4; a number as
-//! `op=` of `arp()` or `type=` of `icmp6()`; more than one record in `dns()`; a range that ends at
-//! 4294967295; header functions in another packet than the first (many such files are fine); `cpu()` at
-//! all packets, when another processor is named, or together with `-r`; a checksum from an octet to the same one; counts of 0; division by 0; a counter whose
-//! range is empty. Left out as well, since what it sends then depends on memory that is not the packet's:
-//! checksums over an IP header that does not end in the packet, or that begin at an odd distance in
-//! front of themselves; several checksums of one packet; elements that change behind header functions
-//! (their places are not zeroed when the checksum of the header is computed, once). And `rnd()` in a file
-//! with `cpu()`: packets for other processors take no random numbers there.
+//! The generator does not write these, because trafgen hangs or aborts on them: an empty packet
+//! file; raw bytes in front of a header function; UDP, TCP or ICMP on one another; IPv4 or ICMPv4
+//! on IPv6, ICMPv6 on IPv4; a number as `op=` of `arp()` or `type=` of `icmp6()`; more than one
+//! record in `dns()`; a range that ends at 4294967295; header functions in another packet than the
+//! first (many such files are fine); `cpu()` at all packets, when another processor is named, or
+//! together with `-r`; a checksum from a byte to the same one; counts of 0; division by 0; a
+//! counter whose range is empty.
+//!
+//! The generator does not write these either, because the bytes that trafgen then sends depend on
+//! memory outside of the packet: checksums over an IP header that does not end in the packet, or
+//! that begin at an odd distance in front of themselves; several checksums of one packet; elements
+//! that change behind header functions (their places are not zeroed when the checksum of the header
+//! is computed, once); and `rnd()` in a file with `cpu()`: packets for other processors take no
+//! random numbers there.
 
 use base::Random;
 
-/// A text under way.
+/// The generator of a packet file.
 pub(crate) struct Generator {
     random: Random,
-    /// Octets of the packet so far.
+    /// The number of bytes of the packet so far.
     len: u64,
-    /// It has a checksum among its elements.
+    /// True if the packet has a checksum among its elements.
     has_checksum: bool,
-    /// `cpu()` is in the file.
+    /// True if `cpu()` is in the file.
     has_cpus: bool,
 }
 
@@ -29,10 +33,10 @@ impl Generator {
         Self { random: Random::from_seed(seed), len: 0, has_checksum: false, has_cpus: false }
     }
 
-    /// A file of one to four packets.
+    /// Returns a file of one to four packets.
     pub(crate) fn file(&mut self, is_shuffled: bool) -> String {
         let count = 1 + self.below(4);
-        // With a header function in the file the first packet has them, and none is restricted.
+        // In a file with header functions, the first packet has them, and no packet is restricted.
         let has_headers = self.chance(2, 3);
         let has_cpus = !has_headers && !is_shuffled;
         self.has_cpus = has_cpus;
@@ -95,7 +99,8 @@ impl Generator {
             2 => self.string(),
             3 => self.constant(),
             4 => self.filled("fill"),
-            // Whether a packet for another processor takes random numbers is not understood either.
+            // It is not understood either whether a packet for another processor takes random
+            // numbers.
             5 if !self.has_cpus => self.filled("rnd"),
             5 => self.filled("fill"),
             6 => {
@@ -173,7 +178,7 @@ impl Generator {
         (format!("fill({},{count})", self.number(300)), count)
     }
 
-    /// From an octet of the packet to another, perhaps behind its end.
+    /// Returns a checksum from a byte of the packet to another, perhaps behind its end.
     fn range_checksum(&mut self) -> (String, u64) {
         self.has_checksum = true;
         let name = self.pick(&["csumip", "csumip4", "csumicmp", "csumicmp4", "csum16"]);
@@ -358,8 +363,8 @@ impl Generator {
         self.len += 40;
     }
 
-    /// A header function with some of its fields; lower-case kinds: 1 to 3 and 8 octets of number, m a
-    /// hardware address, 4 and 6 addresses.
+    /// Adds a header function with some of its fields. The character of a field is its kind: 1 to 3
+    /// and 8 a number of as many bytes, m a hardware address, 4 and 6 IP addresses.
     fn header(
         &mut self,
         elements: &mut Vec<String>,
@@ -371,7 +376,7 @@ impl Generator {
         let mut arguments = Vec::new();
         for _ in 0..self.below(5) {
             if !flags.is_empty() && self.chance(1, 3) {
-                // A record stands once.
+                // A record may appear only once.
                 let flag = self.pick(flags).to_owned();
                 if !arguments.contains(&flag) {
                     arguments.push(flag);
@@ -425,7 +430,7 @@ impl Generator {
             2 => format!("{min},{max},{}", self.below(300)),
             _ => self.below(70_000).to_string(),
         };
-        // drnd() takes none or two.
+        // The function drnd() takes no argument or two.
         let commas = arguments.matches(',').count();
         let is_random = self.chance(1, 2) && (arguments.is_empty() || commas == 1);
         format!("{field}{part}={}({arguments})", if is_random { "drnd" } else { "dinc" })

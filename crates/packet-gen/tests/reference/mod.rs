@@ -1,6 +1,7 @@
-//! Random packet files, ours under `--quirks` against Debian's trafgen, octet by octet.
+//! Tests of random packet files: the frames of this crate under `--quirks` against those of
+//! Debian's trafgen, byte by byte.
 //!
-//! `GODWIT_TRAFGEN_FILES` says how many files; 500 take a minute.
+//! `GODWIT_TRAFGEN_FILES` sets the number of files; 500 take a minute.
 
 mod generator;
 
@@ -14,18 +15,18 @@ use packet_gen::Stream;
 use packet_gen::language::{self, Settings};
 use packet_wire::pcap::Reader;
 
-/// Frames of each file.
+/// The number of frames of each file.
 pub(crate) const FRAMES: usize = 14;
-/// Files unless the environment says otherwise.
+/// The number of files unless the environment sets another.
 const FILES: u64 = 40;
-/// Longer than a trafgen takes that has not hung.
+/// The time after which trafgen is taken to hang.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 pub(crate) fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-/// What trafgen writes; what it said when it failed.
+/// Returns the frames that trafgen writes, or its message when it fails.
 pub(crate) fn theirs(
     program: &Path,
     folder: &Path,
@@ -78,7 +79,7 @@ fn ours(text: &str, is_shuffled: bool) -> Result<Vec<String>, String> {
     Ok((0..FRAMES).map(|_| hex(stream.frame().expect("a packet takes part"))).collect())
 }
 
-/// The program, or `None`, said.
+/// Returns the path of trafgen; prints a message and returns `None` if it is not installed.
 pub(crate) fn trafgen() -> Option<PathBuf> {
     let found = ["/usr/sbin/trafgen", "/usr/bin/trafgen"].into_iter().map(PathBuf::from);
     let found = found.into_iter().find(|path| path.exists());

@@ -1,5 +1,5 @@
-//! Reading pcapng (draft-ietf-opsawg-pcapng): sections of blocks, in which interfaces are described and
-//! packets refer to them. Blocks of other kinds are skipped.
+//! Reading pcapng (draft-ietf-opsawg-pcapng): sections of blocks that describe interfaces, and
+//! packets that refer to them. Blocks of other kinds are skipped.
 
 use alloc::vec::Vec;
 
@@ -8,20 +8,23 @@ use base::time::NS_PER_S;
 use super::reader::{Record, word};
 use super::{ByteOrder, LINK_ETHERNET, PcapError, SNAP_LEN};
 
-/// How a file begins: the type of the block that heads a section, the same in both byte orders.
+/// The first bytes of a file: the type of the block that heads a section, equal in both byte
+/// orders.
 pub(super) const MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
-/// Its second word behind the length, which tells the byte order.
+/// The second word of a section behind the length, which shows the byte order.
 const ORDER: u32 = 0x1a2b_3c4d;
-/// Types of blocks.
+/// The types of blocks.
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const OLD_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const PACKET: u32 = 6;
-/// Octets of a block around its body: type and length before, length behind.
+/// The bytes of a block before its body, type and length; `TAIL_BYTES` are those behind it, a
+/// length.
 const HEAD_BYTES: usize = 8;
 const TAIL_BYTES: usize = 4;
-/// Options of an interface: the unit of its time stamps, and seconds to be added to them.
+/// The options of an interface: the end of the options, the unit of its time stamps, and seconds to
+/// be added to them.
 const END: u16 = 0;
 const RESOLUTION: u16 = 9;
 const OFFSET: u16 = 14;
@@ -30,22 +33,22 @@ const OFFSET: u16 = 14;
 #[derive(Clone, Copy, Debug)]
 struct Interface {
     link_type: u32,
-    /// Octets kept of a packet at most; 0 for all.
+    /// The greatest number of bytes kept of a packet; 0 for all.
     snap_len: u32,
-    /// Time stamps in a second.
+    /// The number of time stamp units in a second.
     units_per_s: u64,
     offset_s: i64,
 }
 
-/// The blocks of a file, and what has been learnt from them.
+/// The blocks of a file, and the state that the blocks read so far have set.
 #[derive(Clone, Debug)]
 pub(super) struct Blocks<'a> {
     rest: &'a [u8],
     order: ByteOrder,
-    /// Of this section, in their order.
+    /// The interfaces of this section, in their order.
     interfaces: Vec<Interface>,
     link_type: u32,
-    /// Of the packet before, which a packet without a time stamp takes.
+    /// The time of the last packet, which a packet without a time stamp takes.
     last_ns: u64,
 }
 
@@ -54,7 +57,8 @@ impl<'a> Blocks<'a> {
     ///
     /// # Errors
     ///
-    /// [`PcapError::Truncated`], [`PcapError::Magic`], [`PcapError::Version`], [`PcapError::Length`].
+    /// [`PcapError::Truncated`], [`PcapError::Magic`], [`PcapError::Version`],
+    /// [`PcapError::Length`].
     pub(super) fn new(file: &'a [u8]) -> Result<Self, PcapError> {
         let mut blocks = Self {
             rest: file,
@@ -70,7 +74,7 @@ impl<'a> Blocks<'a> {
         while ahead.interfaces.is_empty() {
             match ahead.block() {
                 Ok(Some((kind, body))) => ahead.take(kind, body).map(drop)?,
-                // No interface and so no packet.
+                // Without an interface there is no packet.
                 Ok(None) | Err(PcapError::Truncated) => return Ok(blocks),
                 Err(error) => return Err(error),
             }
@@ -87,7 +91,7 @@ impl<'a> Blocks<'a> {
         self.link_type
     }
 
-    /// The next packet; `None` at the end.
+    /// Returns the next packet; `None` at the end.
     pub(super) fn record(&mut self) -> Result<Option<Record<'a>>, PcapError> {
         while let Some((kind, body)) = self.block()? {
             if let Some(record) = self.take(kind, body)? {
@@ -97,12 +101,12 @@ impl<'a> Blocks<'a> {
         Ok(None)
     }
 
-    /// Ends the file here.
+    /// Ends the file at the current place.
     pub(super) const fn end(&mut self) {
         self.rest = &[];
     }
 
-    /// The next block: its type and body.
+    /// Returns the next block: its type and body.
     fn block(&mut self) -> Result<Option<(u32, &'a [u8])>, PcapError> {
         if self.rest.is_empty() {
             return Ok(None);
@@ -125,7 +129,7 @@ impl<'a> Blocks<'a> {
         Ok(Some((kind, &block[HEAD_BYTES..len - TAIL_BYTES])))
     }
 
-    /// Learns from a block, or gives its packet.
+    /// Reads the state that a block sets, or returns its packet.
     fn take(&mut self, kind: u32, body: &'a [u8]) -> Result<Option<Record<'a>>, PcapError> {
         match kind {
             SECTION => {
@@ -158,12 +162,12 @@ impl<'a> Blocks<'a> {
         body.get(at..at + 4).map(|octets| word(octets, 0, self.order)).ok_or(PcapError::Length)
     }
 
-    /// The interface of a packet.
+    /// Returns the interface of a packet.
     fn interface(&self, number: u32) -> Result<Interface, PcapError> {
         self.interfaces.get(number as usize).copied().ok_or(PcapError::Interface)
     }
 
-    /// A packet with its time and both lengths behind four octets.
+    /// Returns a packet with its time and both lengths behind four bytes.
     fn packet(&mut self, interface: u32, body: &'a [u8]) -> Result<Record<'a>, PcapError> {
         let interface = self.interface(interface)?;
         let [high, low, len, original_len] = [4, 8, 12, 16].map(|at| self.word_of(body, at));
@@ -198,7 +202,7 @@ impl<'a> Blocks<'a> {
 }
 
 impl Interface {
-    /// A time stamp as nanoseconds since 1970; 0 for times before.
+    /// Returns a time stamp as nanoseconds since 1970; 0 for times before.
     fn time_ns(&self, units: u64) -> u64 {
         let ns = i128::from(units) * i128::from(NS_PER_S) / i128::from(self.units_per_s);
         let ns = ns + i128::from(self.offset_s) * i128::from(NS_PER_S);
@@ -238,7 +242,8 @@ fn interface(body: &[u8], order: ByteOrder) -> Result<Interface, PcapError> {
     Ok(interface)
 }
 
-/// What the option says: a negative power of ten, or of two with the highest bit set.
+/// Returns the units per second of the option: a negative power of ten, or of two with the highest
+/// bit set.
 fn units_per_s(exponent: u8) -> Option<u64> {
     match exponent {
         0..=19 => Some(10_u64.pow(exponent.into())),
@@ -247,7 +252,7 @@ fn units_per_s(exponent: u8) -> Option<u64> {
     }
 }
 
-/// The half word at `at`, which lies inside `octets`.
+/// Returns the half word at `at`, which lies inside `octets`.
 const fn half(octets: &[u8], at: usize, order: ByteOrder) -> u16 {
     let half = [octets[at], octets[at + 1]];
     match order {
@@ -263,7 +268,7 @@ mod tests {
     use super::super::{Reader, Resolution};
     use super::*;
 
-    /// A block in the byte order of the test.
+    /// Returns a block in the byte order of the test.
     fn block(is_big: bool, kind: u32, body: &[u8]) -> Vec<u8> {
         let put = |word: u32| if is_big { word.to_be_bytes() } else { word.to_le_bytes() };
         let padded = body.len().next_multiple_of(4);
@@ -274,7 +279,7 @@ mod tests {
         octets
     }
 
-    /// Words and octets behind them, in the byte order of the test.
+    /// Returns words and the bytes behind them, in the byte order of the test.
     fn body(is_big: bool, words: &[u32], octets: &[u8]) -> Vec<u8> {
         let put = |word: &u32| if is_big { word.to_be_bytes() } else { word.to_le_bytes() };
         words.iter().flat_map(put).chain(octets.iter().copied()).collect()
@@ -285,7 +290,7 @@ mod tests {
         block(is_big, SECTION, &body(is_big, &[ORDER, version, u32::MAX, u32::MAX], &[]))
     }
 
-    /// An interface whose options are words of their own.
+    /// Returns an interface whose options are words of their own.
     fn described(is_big: bool, link_type: u32, options: &[u32]) -> Vec<u8> {
         let first = if is_big { link_type << 16 } else { link_type };
         block(is_big, INTERFACE, &body(is_big, &[&[first, 0][..], options].concat(), &[]))
@@ -300,7 +305,7 @@ mod tests {
         for is_big in [false, true] {
             let start = [section(is_big), described(is_big, LINK_ETHERNET, &[])].concat();
             for kind in [SECTION, INTERFACE, OLD_PACKET, SIMPLE_PACKET, PACKET, 4, 5, 10] {
-                // Lengths and options of zero, of the largest number, and of something between.
+                // Lengths and options of zero, of the largest number, and of a number between.
                 for (len, octet) in
                     (0..=64).flat_map(|len| [0, 1, 4, 0xff].map(|octet| (len, octet)))
                 {

@@ -1,5 +1,5 @@
-//! Capture files: the classic pcap file (draft-ietf-opsawg-pcap) in both byte orders, of microseconds and
-//! nanoseconds, read and written; pcapng (draft-ietf-opsawg-pcapng) read.
+//! Capture files: the classic pcap file (draft-ietf-opsawg-pcap) in both byte orders, with
+//! microseconds and nanoseconds, read and written; pcapng (draft-ietf-opsawg-pcapng) read.
 
 mod blocks;
 mod reader;
@@ -10,28 +10,28 @@ use core::fmt;
 pub use reader::{Reader, Record};
 pub use writer::Writer;
 
-/// Link type of Ethernet frames.
+/// The link type of Ethernet frames.
 pub const LINK_ETHERNET: u32 = 1;
-/// Link type of bare IPv4 or IPv6 packets.
+/// The link type of bare IPv4 or IPv6 packets.
 pub const LINK_RAW_IP: u32 = 101;
 
-/// First word of a file that counts microseconds.
+/// The first word of a file that counts microseconds.
 const MAGIC_US: u32 = 0xa1b2_c3d4;
-/// First word of a file that counts nanoseconds.
+/// The first word of a file that counts nanoseconds.
 const MAGIC_NS: u32 = 0xa1b2_3c4d;
-/// Octets of the file header.
+/// The length of the file header in bytes.
 const FILE_HEADER_LEN: usize = 24;
-/// Octets of the header of a record.
+/// The length of the header of a record in bytes.
 const RECORD_HEADER_LEN: usize = 16;
-/// What is written as the longest packet kept, as common tools do.
+/// The number written as the longest packet kept, as common tools do.
 const SNAP_LEN: u32 = 262_144;
 
-/// In which order the octets of a number stand.
+/// The order in which the bytes of a number are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteOrder {
-    /// Least significant octet first.
+    /// The least significant byte first.
     Little,
-    /// Most significant octet first.
+    /// The most significant byte first.
     Big,
 }
 
@@ -45,7 +45,7 @@ pub enum Resolution {
 }
 
 impl Resolution {
-    /// Nanoseconds in one unit.
+    /// Returns the number of nanoseconds in one unit.
     const fn unit_ns(self) -> u64 {
         match self {
             Self::Microseconds => 1_000,
@@ -54,20 +54,20 @@ impl Resolution {
     }
 }
 
-/// Why a file could not be read.
+/// The reason why a file could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PcapError {
-    /// It begins neither as a classic pcap file nor as pcapng does.
+    /// The file begins neither as a classic pcap file nor as pcapng does.
     Magic,
-    /// A version other than 2, or 1 of pcapng.
+    /// The version is another than 2, or than 1 of pcapng.
     Version,
-    /// It ends inside a header or a packet.
+    /// The file ends inside a header or a packet.
     Truncated,
-    /// A record claims more octets than any packet has, or more than were on the wire.
+    /// A record claims more bytes than any packet has, or more than were on the wire.
     Length,
-    /// A packet of an interface that was not described (pcapng).
+    /// A packet refers to an interface that was not described (pcapng).
     Interface,
-    /// Time stamps in a unit that does not fit 64 bits (pcapng).
+    /// An interface has time stamps in a unit that does not fit 64 bits (pcapng).
     Resolution,
 }
 

@@ -1,4 +1,4 @@
-//! Reading: a file header, then records until the end; or the blocks of pcapng.
+//! Reading capture files: a file header, then records until the end; or the blocks of pcapng.
 
 use base::time::NS_PER_S;
 
@@ -11,13 +11,15 @@ use super::{
 /// One captured packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// When it was captured: nanoseconds since 1970.
+    /// The time of the capture in nanoseconds since 1970.
     pub time_ns: u64,
-    /// Octets it had on the wire; more than `octets` when the capture cut it.
+    /// The length in bytes on the wire; greater than that of `octets` when the capture cut the
+    /// packet.
     pub original_len: u32,
-    /// The type of the link that it was captured on: that of the file, or of its interface in pcapng.
+    /// The type of the link that the packet was captured on: that of the file, or of its interface
+    /// in pcapng.
     pub link_type: u32,
-    /// What was captured.
+    /// The captured bytes.
     pub octets: &'a [u8],
 }
 
@@ -28,7 +30,7 @@ pub struct Reader<'a> {
     link_type: u32,
 }
 
-/// What is left of a file, by its format.
+/// The rest of a file, by its format.
 #[derive(Clone, Debug)]
 enum Records<'a> {
     Classic(Classic<'a>),
@@ -45,11 +47,11 @@ struct Classic<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads the file header; of pcapng, up to the first interface.
+    /// Reads the file header; in pcapng, reads up to the first interface.
     ///
     /// # Errors
     ///
-    /// [`PcapError::Truncated`], [`PcapError::Magic`], [`PcapError::Version`]; of pcapng also
+    /// [`PcapError::Truncated`], [`PcapError::Magic`], [`PcapError::Version`]; for pcapng also
     /// [`PcapError::Length`] and [`PcapError::Resolution`].
     pub fn new(file: &'a [u8]) -> Result<Self, PcapError> {
         if file.starts_with(&blocks::MAGIC) {
@@ -73,20 +75,20 @@ impl<'a> Reader<'a> {
         if version != 2 {
             return Err(PcapError::Version);
         }
-        // The upper bits tell of frame check sequences, not of the link.
+        // The upper bits describe frame check sequences, not the link.
         let link_type = word(header, 20, order) & 0xffff;
         let records = Records::Classic(Classic { rest, order, resolution, link_type });
         Ok(Self { records, link_type })
     }
 
-    /// The type of the link ([`super::LINK_ETHERNET`], [`super::LINK_RAW_IP`] and many others); of
-    /// pcapng that of the first interface.
+    /// Returns the type of the link ([`super::LINK_ETHERNET`], [`super::LINK_RAW_IP`] and many
+    /// others); for pcapng, that of the first interface.
     #[must_use]
     pub const fn link_type(&self) -> u32 {
         self.link_type
     }
 
-    /// Byte order of the file; of pcapng that of its first section.
+    /// Returns the byte order of the file; for pcapng, that of its first section.
     #[must_use]
     pub const fn byte_order(&self) -> ByteOrder {
         match &self.records {
@@ -95,7 +97,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Unit of the file's time stamps; nanoseconds of pcapng, whose interfaces have units of their own.
+    /// Returns the unit of the file's time stamps; nanoseconds for pcapng, whose interfaces have
+    /// units of their own.
     #[must_use]
     pub const fn resolution(&self) -> Resolution {
         match &self.records {
@@ -106,7 +109,7 @@ impl<'a> Reader<'a> {
 }
 
 impl<'a> Classic<'a> {
-    /// The next packet; `None` at the end.
+    /// Returns the next packet; `None` at the end.
     fn next_record(&mut self) -> Result<Option<Record<'a>>, PcapError> {
         if self.rest.is_empty() { Ok(None) } else { self.record().map(Some) }
     }
@@ -145,7 +148,7 @@ impl<'a> Iterator for Reader<'a> {
     }
 }
 
-/// The word at `at`, which lies inside `octets`.
+/// Returns the word at `at`, which lies inside `octets`.
 pub(super) fn word(octets: &[u8], at: usize, order: ByteOrder) -> u32 {
     let word = [octets[at], octets[at + 1], octets[at + 2], octets[at + 3]];
     match order {

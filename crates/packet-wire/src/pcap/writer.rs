@@ -1,4 +1,4 @@
-//! Writing: a file in memory that grows by one record per packet.
+//! Writing capture files: a file in memory that grows by one record per packet.
 
 use alloc::vec::Vec;
 
@@ -6,7 +6,7 @@ use base::time::NS_PER_S;
 
 use super::{ByteOrder, MAGIC_NS, MAGIC_US, Resolution, SNAP_LEN};
 
-/// A capture under way.
+/// A capture file in progress.
 #[derive(Clone, Debug)]
 pub struct Writer {
     file: Vec<u8>,
@@ -15,7 +15,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A file with its header and no packets.
+    /// Creates a file with its header and no packets.
     #[must_use]
     pub fn new(link_type: u32, order: ByteOrder, resolution: Resolution) -> Self {
         let mut writer = Self { file: Vec::new(), order, resolution };
@@ -40,7 +40,7 @@ impl Writer {
     ///
     /// # Panics
     ///
-    /// When the packet is longer than 262,144 octets.
+    /// If the packet is longer than 262,144 bytes.
     pub fn packet(&mut self, time_ns: u64, octets: &[u8]) {
         assert!(octets.len() <= SNAP_LEN as usize, "a packet of {} octets", octets.len());
         let len = octets.len() as u32;
@@ -51,13 +51,13 @@ impl Writer {
         self.file.extend_from_slice(octets);
     }
 
-    /// The file so far.
+    /// Returns the file so far.
     #[must_use]
     pub fn octets(&self) -> &[u8] {
         &self.file
     }
 
-    /// The file.
+    /// Returns the file.
     #[must_use]
     pub fn into_octets(self) -> Vec<u8> {
         self.file

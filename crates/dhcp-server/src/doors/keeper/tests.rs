@@ -1,4 +1,4 @@
-//! Which of a keeper's sockets messages reach, over loopback and over a link of the test's own.
+//! Delivery of messages to a keeper's sockets, over loopback and over a link that the test makes.
 
 use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
@@ -15,7 +15,8 @@ use super::*;
 use crate::doors::STANDING_BYTES;
 use crate::service::Service;
 
-/// What arrives at the first and at the express sockets of a place with two shards.
+/// Returns the messages that arrive at the first and at the express sockets of a place with two
+/// shards.
 fn lanes(address: IpAddr, steering: Steering, sent: &[Vec<u8>]) -> [Vec<Vec<u8>>; 2] {
     let place = Place { kind: Kind::Udp, device: None, address };
     // Another program may take a port that was free.
@@ -105,8 +106,8 @@ fn what_goes_on_with_an_exchange_of_dhcpv6_has_a_socket_of_its_own() {
     assert!(first.iter().all(is_solicit));
 }
 
-/// Runs `test` in a namespace of its own with a link whose near end has `addresses`; where that is not
-/// allowed, says so.
+/// Runs `test` in a network namespace of its own with a link whose near end has `addresses`. Prints
+/// a note where namespaces are not permitted.
 fn on_a_link(addresses: &[Ipv4Addr], test: impl FnOnce() + Send) {
     let ip = |arguments: &str| {
         let output = Command::new("ip").args(arguments.split(' ')).output().unwrap();
@@ -132,7 +133,7 @@ fn on_a_link(addresses: &[Ipv4Addr], test: impl FnOnce() + Send) {
     }
 }
 
-/// The numbers of the messages that wait in the sockets of `doors`.
+/// Returns the numbers of the messages that wait in the sockets of `doors`.
 fn waiting(doors: &Doors) -> Vec<u8> {
     let mut numbers = Vec::new();
     for door in (0..3).flat_map(|shard| doors.of_shard(shard)) {
@@ -155,8 +156,8 @@ fn waiting(doors: &Doors) -> Vec<u8> {
     numbers
 }
 
-/// Sends messages of a client on the link to `to` until one of them has come and one that was sent
-/// later; how often each of them came.
+/// Sends messages of a client on the link to `to` until one of them and one that was sent later
+/// have arrived. Returns the number of copies of each message.
 fn copies(sender: &PacketSocket, doors: &Doors, to: Ipv4Addr) -> Vec<usize> {
     let near = interface::named("near0").unwrap().mac.unwrap();
     let far = interface::named("far0").unwrap().index;

@@ -1,4 +1,4 @@
-//! What is logged of single messages, from the notice to the line.
+//! Tests of the lines about single messages, from the notice to the line.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 
@@ -11,7 +11,7 @@ use dhcp_wire::v6::{self, IaKind, StatusCode};
 use super::*;
 use crate::narrate::{Narrator, Questions, Topic, tell_v4, tell_v6};
 
-/// What is written of notices when everything is wanted up to `debug_level`.
+/// Returns the lines that `tell` logs when everything up to `debug_level` is wanted.
 fn told(family: &'static str, debug_level: u8, tell: impl Fn(Narrator<'_>)) -> Vec<String> {
     let path = path(&format!("{family}-{debug_level}"));
     let mut logger = to_file(&path, "%c %m");

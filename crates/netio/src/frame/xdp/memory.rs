@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU32;
 
-/// A mapping, which goes with the value.
+/// A mapping, removed when the value is dropped.
 pub(super) struct Mapping {
     first: NonNull<u8>,
     len: usize,
@@ -19,12 +19,12 @@ pub(super) struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// `len` octets of the process's own, at the beginning of a page.
+    /// Maps `len` bytes of private memory, from the beginning of a page.
     pub(super) fn anonymous(len: usize) -> io::Result<Self> {
         Self::map(len, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
     }
 
-    /// `len` octets of what `fd` has at `offset`.
+    /// Maps `len` bytes of `fd` at `offset`.
     fn of(fd: BorrowedFd<'_>, offset: libc::off_t, len: usize) -> io::Result<Self> {
         Self::map(len, libc::MAP_SHARED | libc::MAP_POPULATE, fd.as_raw_fd(), offset)
     }
@@ -40,16 +40,17 @@ impl Mapping {
         Ok(Self { first, len })
     }
 
-    /// Where it begins, as a number for the kernel.
+    /// Returns the start of the mapping as a number for the kernel.
     pub(super) fn address(&self) -> u64 {
         self.first.as_ptr() as u64
     }
 
-    /// `len` octets from `at` on, which the kernel must not be reading now.
+    /// Returns `len` bytes from `at` on, which the kernel must not be reading now.
     pub(super) fn octets(&mut self, at: usize, len: usize) -> &mut [u8] {
         assert!(at + len <= self.len, "{at}+{len} of {}", self.len);
-        // SAFETY: inside of the mapping, and `&mut self` makes the access exclusive in the process. The
-        // kernel at most reads, and only slots that wait; a mistake there would garble a frame, no more.
+        // SAFETY: inside of the mapping, and `&mut self` makes the access exclusive in the process.
+        // The kernel at most reads, and only slots that wait; a mistake there would garble a frame,
+        // no more.
         unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr().add(at), len) }
     }
 }
@@ -61,11 +62,11 @@ impl Drop for Mapping {
     }
 }
 
-/// What rings hold.
+/// Type of a ring's entries.
 ///
 /// # Safety
 ///
-/// Any octets must be a value of the type.
+/// Any bytes must be a value of the type.
 pub(super) unsafe trait Entry: Copy {}
 
 // SAFETY: three whole numbers without room between them.
@@ -73,8 +74,8 @@ unsafe impl Entry for libc::xdp_desc {}
 // SAFETY: a whole number.
 unsafe impl Entry for u64 {}
 
-/// A ring: one side writes entries and counts them in the word `producer`, the other side reads them
-/// and counts in `consumer`. Both words wrap around at 32 bits.
+/// A ring: one side writes entries and counts them in the word `producer`, the other side reads
+/// them and counts in `consumer`. Both words wrap around at 32 bits.
 pub(super) struct Ring<T> {
     memory: Mapping,
     producer_at: usize,
@@ -85,12 +86,12 @@ pub(super) struct Ring<T> {
 }
 
 impl<T: Entry> Ring<T> {
-    /// Maps the ring of `entries` entries that `fd` has at `offset`; `places` is what
-    /// `XDP_MMAP_OFFSETS` says of it.
+    /// Maps the ring of `entries` entries that `fd` has at `offset`; `places` are its offsets from
+    /// `XDP_MMAP_OFFSETS`.
     ///
     /// # Panics
     ///
-    /// When `entries` is no power of two, or `places` no ring's.
+    /// If `entries` is no power of two, or `places` are not those of a ring.
     pub(super) fn map(
         fd: BorrowedFd<'_>,
         offset: libc::off_t,
@@ -111,17 +112,17 @@ impl<T: Entry> Ring<T> {
     }
 
     fn word(&self, at: usize) -> &AtomicU32 {
-        // SAFETY: `map` has seen that the word is aligned and inside of the mapping, which lives as long
-        // as `self`; the kernel and this process both access it as a whole word only.
+        // SAFETY: `map` has seen that the word is aligned and inside of the mapping, which lives as
+        // long as `self`; the kernel and this process both access it as a whole word only.
         unsafe { AtomicU32::from_ptr(self.memory.first.as_ptr().add(at).cast()) }
     }
 
-    /// Entries written so far.
+    /// Returns the count of written entries.
     pub(super) fn producer(&self) -> &AtomicU32 {
         self.word(self.producer_at)
     }
 
-    /// Entries read so far.
+    /// Returns the count of read entries.
     pub(super) fn consumer(&self) -> &AtomicU32 {
         self.word(self.consumer_at)
     }
@@ -132,17 +133,17 @@ impl<T: Entry> Ring<T> {
         unsafe { self.memory.first.as_ptr().add(at).cast() }
     }
 
-    /// Entry `number`, which the other side must not be writing now.
+    /// Returns entry `number`, which the other side must not be writing now.
     pub(super) fn read(&self, number: u32) -> T {
-        // SAFETY: aligned and inside of the mapping; whatever is there is a value (`Entry`). That the
-        // other side has written it is seen by an acquiring load of `producer`.
+        // SAFETY: aligned and inside of the mapping; whatever is there is a value (`Entry`). That
+        // the other side has written it is seen by an acquiring load of `producer`.
         unsafe { self.place(number).read() }
     }
 
     /// Writes entry `number`; the other side reads it once `producer` is beyond.
     pub(super) fn write(&mut self, number: u32, entry: T) {
-        // SAFETY: aligned and inside of the mapping, and exclusive in the process by `&mut self`. The
-        // kernel reads entries below `producer` only.
+        // SAFETY: aligned and inside of the mapping, and exclusive in the process by `&mut self`.
+        // The kernel reads entries below `producer` only.
         unsafe { self.place(number).write(entry) }
     }
 }

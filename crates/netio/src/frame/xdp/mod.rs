@@ -1,12 +1,12 @@
-//! Sending frames through AF_XDP: written once into memory that the kernel knows (UMEM), named in a ring,
-//! copied by the kernel into buffers of its own (`XDP_COPY`) and given to one queue of an interface, past
-//! the queueing discipline. It works with every driver; no program (BPF) is needed to send. Nothing is
-//! received.
+//! Sending of frames through AF_XDP. A frame is written once into memory that the kernel knows
+//! (UMEM) and named in a ring; the kernel copies it into a buffer of its own (`XDP_COPY`) and
+//! passes it to one queue of an interface, past the queueing discipline. It works with every
+//! driver; sending needs no program (BPF). Nothing is received.
 //!
-//! Budget: one `sendto` per flush (on kernels before 6.17 one per 32 frames), and two entries of rings
-//! per frame. Nothing is allocated after construction. A frame counts as sent when the kernel has completed
-//! it and had not dropped it; one that it dropped because a queue was full is sent again. To have read: the
-//! kernel's Documentation/networking/af_xdp.rst.
+//! Budget: one `sendto` per flush (on kernels before 6.17 one per 32 frames), and two entries of
+//! rings per frame. Nothing is allocated after construction. A frame counts as sent when the kernel
+//! has completed it and had not dropped it; a frame that the kernel dropped because a queue was
+//! full is sent again. See the kernel's Documentation/networking/af_xdp.rst.
 #![allow(unsafe_code, reason = "socket, bind, setsockopt, getsockopt, sendto")]
 
 mod memory;
@@ -23,13 +23,14 @@ use crate::interface::Interface;
 use crate::{Clock, NetError, Sent, check, poll};
 use memory::{Mapping, Ring};
 
-/// The longest frame: that of a slot as long as a page.
+/// Length of the longest frame in bytes: that of a slot as long as a page.
 pub const XDP_FRAME_BYTES_MAX: usize = 4_096;
-/// `XDP_MAX_TX_SKB_BUDGET`: how many frames one call may send, 32 unless it is set. Since Linux 6.17.
+/// `XDP_MAX_TX_SKB_BUDGET`: number of frames that one call may send, 32 unless it is set. Since
+/// Linux 6.17.
 const CALL_FRAMES: libc::c_int = 9;
-/// How long a queue that another socket has is waited for.
+/// Time to wait for a queue that another socket has.
 const BUSY_NS: u64 = 500_000_000;
-/// How long one wait for it lasts.
+/// Duration of one wait for such a queue.
 const BUSY_CHECK_NS: u64 = 5_000_000;
 /// Entries of the ring for receiving, which a socket must have to be bound.
 const FILL_ENTRIES: u32 = 1;
@@ -55,25 +56,26 @@ impl XdpSocket {
         check(unsafe { libc::setsockopt(fd, level, option, place, size) }).map(drop)
     }
 
-    /// Fills `value` by an option of `SOL_XDP`; how many octets of it the kernel knows.
+    /// Reads an option of `SOL_XDP` into `value`; returns the number of its bytes that the kernel
+    /// knows.
     fn get<T>(&self, option: libc::c_int, value: &mut T) -> io::Result<usize> {
         let mut size = size_of::<T>() as libc::socklen_t;
         let (fd, place) = (self.fd.as_raw_fd(), std::ptr::from_mut(value).cast());
-        // SAFETY: `place` is writable for `size` octets and both outlive the call; the callers' types
-        // consist of whole numbers.
+        // SAFETY: `place` is writable for `size` octets and both outlive the call; the callers'
+        // types consist of whole numbers.
         check(unsafe { libc::getsockopt(fd, libc::SOL_XDP, option, place, &raw mut size) })?;
         Ok(size as usize)
     }
 
-    /// As large a buffer as the kernel gives.
+    /// Sets the largest buffer that the kernel permits, up to [`BUFFER_BYTES`].
     fn set_buffer(&self) -> io::Result<()> {
-        // The kernel doubles what it is given, to pay for its own bookkeeping.
+        // The kernel doubles the value, to pay for its own bookkeeping.
         let value = (BUFFER_BYTES / 2) as libc::c_int;
         self.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &value)
             .or_else(|_| self.set(libc::SOL_SOCKET, libc::SO_SNDBUF, &value))
     }
 
-    /// Tells the kernel of the memory that slots are in.
+    /// Registers the memory of the slots with the kernel.
     fn register(&self, slots: &Mapping, len: usize, slot_bytes: usize) -> io::Result<()> {
         let registration = libc::xdp_umem_reg {
             addr: slots.address(),
@@ -86,7 +88,7 @@ impl XdpSocket {
         self.set(libc::SOL_XDP, libc::XDP_UMEM_REG, &registration)
     }
 
-    /// Makes the rings and maps those that are used: for frames to send, and for those completed.
+    /// Creates the rings, and maps those for frames to send and for completed frames.
     fn rings(&self, entries: u32) -> io::Result<(Ring<libc::xdp_desc>, Ring<u64>)> {
         for (ring, entries) in [
             (libc::XDP_UMEM_FILL_RING, FILL_ENTRIES),
@@ -98,7 +100,7 @@ impl XdpSocket {
         // SAFETY: an all-zero xdp_mmap_offsets is a valid one.
         let mut places: libc::xdp_mmap_offsets = unsafe { std::mem::zeroed() };
         if self.get(libc::XDP_MMAP_OFFSETS, &mut places)? != size_of_val(&places) {
-            // Before Linux 5.4 the places of rings were told in another form.
+            // Before Linux 5.4 the kernel returned the offsets of rings in another form.
             return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
         }
         let fd = self.fd.as_fd();
@@ -124,8 +126,8 @@ impl XdpSocket {
     }
 }
 
-/// Binds, waiting for a queue that is not free: the kernel gives that of a closed socket back later, by a
-/// worker of its own, and tells nobody.
+/// Binds the socket, and waits for a queue that is in use: the kernel frees the queue of a closed
+/// socket later, by a worker of its own, without a notice.
 fn bind_in_time(socket: &XdpSocket, interface: u32, queue: u32) -> io::Result<()> {
     let until_ns = Clock::mono_ns() + BUSY_NS;
     loop {
@@ -140,8 +142,8 @@ fn bind_in_time(socket: &XdpSocket, interface: u32, queue: u32) -> io::Result<()
     }
 }
 
-/// An open AF_XDP socket that sends frames by one queue of an interface. It is not to be asked by `poll`
-/// whether it is writable: the kernel would send then, and not tell of drops.
+/// An open AF_XDP socket that sends frames through one queue of an interface. Never `poll` it for
+/// being writable: the kernel would then send, and not report drops.
 pub struct XdpSender {
     socket: XdpSocket,
     slots: Mapping,
@@ -149,12 +151,12 @@ pub struct XdpSender {
     completed: Ring<u64>,
     slot_bytes: usize,
     slot_count: usize,
-    /// Numbers of the slots in which nothing waits; the last one, the warmest, is next.
+    /// Numbers of the free slots. The last one, which is most likely in the cache, is used next.
     free: Vec<u32>,
-    /// By slot: how long the frame in it is when the kernel has dropped it, else 0.
+    /// By slot: length in bytes of the frame in it if the kernel has dropped it, else 0.
     dropped: Vec<u32>,
     drops: u64,
-    /// Entries of `to_send` that were written, and those of them that the kernel has taken.
+    /// Entries of `to_send` that were written, and those of them that the kernel has read.
     produced: u32,
     consumed: u32,
     /// Entries of `completed` that were read.
@@ -163,27 +165,27 @@ pub struct XdpSender {
 }
 
 impl XdpSender {
-    /// Succeeds where sockets of AF_XDP can be opened at all.
+    /// Succeeds if AF_XDP sockets can be opened.
     ///
     /// # Errors
     ///
-    /// `EAFNOSUPPORT` for a kernel without AF_XDP, `EPERM` without the right to it (`CAP_NET_RAW`).
+    /// `EAFNOSUPPORT` for a kernel without AF_XDP, `EPERM` without the capability `CAP_NET_RAW`.
     pub fn probe() -> Result<(), NetError> {
         XdpSocket::open().map(drop).map_err(NetError::on("open", "an AF_XDP socket"))
     }
 
-    /// Opens a socket that sends by `queue` of `interface`, out of `size.bytes` octets of memory,
-    /// rounded down to a power of two of slots.
+    /// Opens a socket that sends through `queue` of `interface`, out of `size.bytes` bytes of
+    /// memory, rounded down to a power of two of slots.
     ///
     /// # Errors
     ///
-    /// Which step failed: `EAFNOSUPPORT` for a kernel without AF_XDP, `EPERM` without the right to it
-    /// (`CAP_NET_RAW`), `ENOBUFS` for more memory than may be locked, `EINVAL` for a queue that there is
-    /// not ([`transmit_queues`]), `EBUSY` for one that another AF_XDP socket has.
+    /// The step that failed: `EAFNOSUPPORT` for a kernel without AF_XDP, `EPERM` without the
+    /// capability `CAP_NET_RAW`, `ENOBUFS` for more memory than may be locked, `EINVAL` for a
+    /// missing queue ([`transmit_queues`]), `EBUSY` for a queue that another AF_XDP socket has.
     ///
     /// # Panics
     ///
-    /// When slots have other than 2,048 or 4,096 octets; none of them are the kernel's here.
+    /// If slots have other than 2,048 or 4,096 bytes; none of them are the kernel's here.
     pub fn open(interface: &Interface, queue: u32, size: RingSize) -> Result<Self, NetError> {
         let RingSize { bytes, slot_bytes } = size;
         assert!([2_048, XDP_FRAME_BYTES_MAX].contains(&slot_bytes), "slots of {slot_bytes} octets");
@@ -198,7 +200,7 @@ impl XdpSender {
             .map_err(NetError::on("register the memory of", subject))?;
         let (to_send, completed) =
             socket.rings(slot_count).map_err(NetError::on("make rings for", subject))?;
-        // Kernels that do not know it, and short rings, take 32 frames a call.
+        // Kernels that do not know the option, and short rings, send 32 frames per call.
         socket.set(libc::SOL_XDP, CALL_FRAMES, &slot_count).ok();
         bind_in_time(&socket, interface.index, queue).map_err(NetError::on("bind", subject))?;
         let mtu_bytes = FrameSocket::open(subject)?
@@ -221,61 +223,64 @@ impl XdpSender {
         })
     }
 
-    /// The greatest IP packet that the interface took when the socket was opened, in octets.
+    /// Returns the largest IP packet that the interface accepted when the socket was opened, in
+    /// bytes.
     #[must_use]
     pub const fn mtu_bytes(&self) -> usize {
         self.mtu_bytes
     }
 
-    /// Frames that can wait at a time.
+    /// Returns the number of frames that can wait at a time.
     #[must_use]
     pub const fn slots(&self) -> usize {
         self.slot_count
     }
 
-    /// Frames that the kernel has not taken yet, those that it dropped among them.
+    /// Returns the number of frames that the kernel has not read yet, including those that it
+    /// dropped.
     #[must_use]
     pub const fn waiting(&self) -> usize {
         self.produced.wrapping_sub(self.consumed) as usize
     }
 
-    /// Slots in which nothing waits.
+    /// Returns the number of free slots.
     #[must_use]
     pub const fn free(&self) -> usize {
         self.free.len()
     }
 
-    /// Times that the kernel dropped a frame because a queue behind the interface was full. Each was
-    /// sent again.
+    /// Returns the number of times that the kernel dropped a frame because a queue of the interface
+    /// was full. Each of these frames was sent again.
     #[must_use]
     pub const fn drops(&self) -> u64 {
         self.drops
     }
 
-    /// The next free slot to write a frame into; `None` while all wait for the kernel. Nothing is
-    /// queued until [`XdpSender::commit`].
+    /// Returns the next free slot to write a frame into; `None` while all wait for the kernel.
+    /// Nothing is queued until [`XdpSender::commit`].
     pub fn slot(&mut self) -> Option<&mut [u8]> {
         let slot = *self.free.last()? as usize;
         Some(self.slots.octets(slot * self.slot_bytes, self.slot_bytes))
     }
 
-    /// Queues the first `len` octets of the slot that [`XdpSender::slot`] gave, a frame from its Ethernet
-    /// header on.
+    /// Queues the first `len` bytes of the slot that [`XdpSender::slot`] returned, a frame from its
+    /// Ethernet header on.
     ///
     /// # Panics
     ///
-    /// When no slot is free, or `len` is 0 or exceeds the slot.
+    /// If no slot is free, or `len` is 0 or exceeds the slot.
     pub fn commit(&mut self, len: usize) {
         assert!((1..=self.slot_bytes).contains(&len), "{len} octets in a slot");
         let slot = self.free.pop().expect("a frame was written into a free slot");
         self.queue(slot, len as u32);
     }
 
-    /// Queues the frame that was committed last once more; false while all slots wait for the kernel.
+    /// Queues the last committed frame once more; returns false while all slots wait for the
+    /// kernel.
     ///
     /// # Panics
     ///
-    /// When there is none.
+    /// If there is none.
     pub fn repeat(&mut self) -> bool {
         assert!(self.waiting() > 0, "a frame was committed");
         let Some(slot) = self.free.pop() else { return false };
@@ -295,23 +300,24 @@ impl XdpSender {
         self.produced = self.produced.wrapping_add(1);
     }
 
-    /// Has the kernel send what waits, never waiting itself, and counts the frames that have left since
-    /// the last call. Call it again later while [`Sent::left`] is not 0: some may be under way, others
-    /// held back because a queue is full.
+    /// Makes the kernel send the queued frames without waiting, and counts the frames that have
+    /// left since the last call. Call it again later while [`Sent::left`] is not 0: frames may be
+    /// under way, or held back because a queue is full.
     ///
     /// # Errors
     ///
-    /// What `sendto(2)` reports, except that a queue is full: ENETDOWN when the interface is down, ENXIO
-    /// when it is gone.
+    /// The error of `sendto(2)`, except for a full queue: ENETDOWN if the interface is down, ENXIO
+    /// if it is gone.
     pub fn flush(&mut self) -> io::Result<Sent> {
         self.to_send.producer().store(self.produced, Ordering::Release);
-        // In this mode frames are sent inside of the call only: there is no wake-up flag to look at.
+        // In this mode the kernel sends frames inside of the call only: there is no wake-up flag to
+        // check.
         while self.consumed != self.produced && self.call()? {}
         let sent = self.reap();
         Ok(Sent { sent, refused: 0, left: self.slot_count - self.free.len() })
     }
 
-    /// One system call; whether another one at once makes sense.
+    /// Makes one system call; returns true if another one at once makes sense.
     fn call(&mut self) -> io::Result<bool> {
         let (fd, flags) = (self.socket.fd.as_raw_fd(), libc::MSG_DONTWAIT);
         // SAFETY: no octets are handed over; the rings are the socket's own.
@@ -325,8 +331,8 @@ impl XdpSender {
         match error.as_ref().and_then(io::Error::raw_os_error) {
             None => Ok(false),
             Some(libc::EBUSY) => {
-                // The frame that it took last was dropped. When it was the only one, the kernel's word
-                // does not tell yet that it was taken.
+                // The kernel dropped the last frame that it read. If that was the only one, the
+                // kernel's word does not show yet that it was read.
                 if !has_advanced {
                     self.consumed = self.consumed.wrapping_add(1);
                 }
@@ -335,14 +341,14 @@ impl XdpSender {
                 self.drops += 1;
                 Ok(false)
             }
-            // The call has sent as many as a call may, or there is no room.
+            // The call has sent as many frames as a call may, or there is no room.
             Some(libc::EAGAIN) => Ok(has_advanced),
             Some(libc::ENOBUFS | libc::ENOMEM | libc::EINTR) => Ok(false),
             Some(_) => error.map_or(Ok(false), Err),
         }
     }
 
-    /// Takes back the slots of completed frames; how many of them have left.
+    /// Takes back the slots of completed frames; returns the number of frames that have left.
     fn reap(&mut self) -> usize {
         let end = self.completed.producer().load(Ordering::Acquire);
         let before = self.free.len();
@@ -359,12 +365,12 @@ impl XdpSender {
         self.free.len() - before
     }
 
-    /// Frames that the kernel would not have for their form, since the socket was opened: their slots do
-    /// not come back.
+    /// Returns the number of frames that the kernel rejected for their form, since the socket was
+    /// opened: their slots do not come back.
     ///
     /// # Errors
     ///
-    /// What `getsockopt(2)` reports.
+    /// The error of `getsockopt(2)`.
     pub fn invalid(&self) -> io::Result<u64> {
         // SAFETY: an all-zero xdp_statistics is a valid one.
         let mut counts: libc::xdp_statistics = unsafe { std::mem::zeroed() };

@@ -1,4 +1,4 @@
-//! How many queues an interface sends by.
+//! Number of transmit queues of an interface.
 #![allow(unsafe_code, reason = "ioctl")]
 
 use std::io;
@@ -8,15 +8,15 @@ use crate::frame::{FrameSocket, request, subject};
 use crate::interface::Interface;
 use crate::{NetError, check};
 
-/// `ETHTOOL_GCHANNELS`.
+/// Command `ETHTOOL_GCHANNELS`.
 const GET_CHANNELS: u32 = 0x3c;
 
-/// `struct ethtool_channels`.
+/// The kernel's `struct ethtool_channels`.
 #[derive(Default)]
 #[repr(C)]
 struct Channels {
     command: u32,
-    /// Most that there can be: to receive, to send, for other things, for both.
+    /// Largest possible numbers of queues: to receive, to send, for other things, for both.
     most: [u32; 4],
     receive: u32,
     transmit: u32,
@@ -24,11 +24,12 @@ struct Channels {
     combined: u32,
 }
 
-/// The queues by which `interface` sends now; 1 for one that does not tell.
+/// Returns the number of queues through which `interface` sends now; 1 if the interface does not
+/// report it.
 ///
 /// # Errors
 ///
-/// Which step failed; `EPERM` without the right to open a packet socket (`CAP_NET_RAW`).
+/// The step that failed; `EPERM` without the capability to open a packet socket (`CAP_NET_RAW`).
 pub fn transmit_queues(interface: &Interface) -> Result<u32, NetError> {
     let socket = FrameSocket::open(&subject(interface))?;
     match channels(&socket, &interface.name) {
@@ -42,8 +43,8 @@ fn channels(socket: &FrameSocket, name: &str) -> io::Result<Channels> {
     let mut channels = Channels { command: GET_CHANNELS, ..Channels::default() };
     let mut request = request(name);
     request.ifr_ifru.ifru_data = (&raw mut channels).cast();
-    // SAFETY: `request` is an ifreq whose name ends in a zero and whose pointer leads to the structure
-    // that the command writes; both outlive the call.
+    // SAFETY: `request` is an ifreq whose name ends in a zero and whose pointer leads to the
+    // structure that the command writes; both outlive the call.
     check(unsafe { libc::ioctl(socket.fd.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) })?;
     Ok(channels)
 }

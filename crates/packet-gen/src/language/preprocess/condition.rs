@@ -1,12 +1,12 @@
-//! The expressions of `#if` and `#elif` (ISO C 2011, 6.10.1): whole numbers of 64 bits, in which names that
-//! are no macros are 0.
+//! Expressions of `#if` and `#elif` (ISO C 2011, 6.10.1): whole numbers of 64 bits, in which names
+//! that are no macros are 0.
 
 use super::macros::{Macros, expanded_text};
 
-/// Parentheses and signs inside one another.
+/// Largest nesting of parentheses and signs.
 const DEPTH_MAX: usize = 64;
-/// Operators of two operands, those that bind least first; of several that begin alike the longest
-/// stands first.
+/// Operators of two operands, lowest precedence first; of several with the same beginning the
+/// longest is first.
 const LEVELS: [&[&str]; 10] = [
     &["||"],
     &["&&"],
@@ -20,11 +20,11 @@ const LEVELS: [&[&str]; 10] = [
     &["*", "/", "%"],
 ];
 
-/// Returns whether the expression is not 0.
+/// Returns true if the value of the expression is not 0.
 ///
 /// # Errors
 ///
-/// In words, when it is no expression.
+/// A text, if it is no expression.
 pub(super) fn is_true(macros: &Macros, expression: &str) -> Result<bool, String> {
     let text = with_defined(macros, expression)?;
     let text = expanded_text(macros, &text).map_err(|error| error.message)?;
@@ -87,7 +87,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `a ? b : c`, or what binds closer.
+    /// Reads `a ? b : c`, or an expression of higher precedence.
     fn choice(&mut self) -> Result<i64, String> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
@@ -117,7 +117,7 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    /// The operator that is next, if it is one of these and not the beginning of a longer one.
+    /// Reads the next operator, if it is one of these and not the beginning of a longer one.
     fn operator(&mut self, operators: &[&'static str]) -> Option<&'static str> {
         let operator = *operators.iter().find(|operator| self.rest.starts_with(**operator))?;
         let is_longer = LEVELS.iter().flat_map(|level| level.iter()).any(|other| {

@@ -1,30 +1,29 @@
-//! Macros with and without arguments, replaced as C does (ISO C 2011, 6.10.3): arguments are replaced
-//! before they are put in, `#` makes a string of one, `##` joins, and no macro is replaced inside of
-//! itself.
+//! Macros with and without arguments, replaced as C does (ISO C 2011, 6.10.3): arguments are
+//! replaced before they are inserted, `#` makes a string of one, `##` joins, and no macro is
+//! replaced inside of itself.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use super::token::{Hidden, Token, TokenKind, tokens};
 
-/// Replacements that one word of a file may lead to, so that a text ends in a time that can be waited
-/// for.
+/// Largest number of replacements of one word of a file, which bounds the time.
 const REPLACEMENTS_MAX: usize = 1 << 16;
-/// Arguments inside one another.
+/// Largest nesting of arguments.
 const DEPTH_MAX: usize = 32;
 
-/// The replacement of a name.
+/// Replacement of a name.
 #[derive(Clone, Debug)]
 pub(super) struct Macro {
-    /// Names of its arguments; `None` when it has no parentheses.
+    /// Names of the arguments; `None` if the macro has no parentheses.
     parameters: Option<Vec<String>>,
     body: Vec<Token>,
 }
 
-/// The replacements of all names.
+/// Replacements of all names.
 pub(super) type Macros = BTreeMap<String, Macro>;
 
-/// A text that makes no end, or an invocation that cannot be.
+/// Error: an endless replacement, or an invalid invocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MacroError {
     pub(super) origin: usize,
@@ -32,7 +31,7 @@ pub(super) struct MacroError {
 }
 
 impl Macro {
-    /// Reads what stands behind the name in `#define`: `(a, b) body` or ` body`.
+    /// Parses the text after the name in `#define`: `(a, b) body` or ` body`.
     pub(super) fn parse(definition: &str) -> Result<Self, String> {
         let (parameters, body) = match definition.strip_prefix('(') {
             None => (None, definition),
@@ -64,9 +63,9 @@ impl Macro {
     }
 }
 
-/// A source of pieces behind those that wait.
+/// Source of pieces after those that wait.
 pub(super) trait TokenSource {
-    /// The next piece; `None` at the end, or where a directive stands.
+    /// Returns the next piece; `None` at the end, or before a directive.
     fn next_token(&mut self) -> Option<Token>;
 }
 
@@ -79,7 +78,7 @@ impl TokenSource for Nothing {
     }
 }
 
-/// Replaces macros among the pieces of a source.
+/// Replacement of macros among the pieces of a source.
 pub(super) struct Expander<'m> {
     macros: &'m Macros,
     waiting: VecDeque<Token>,
@@ -92,11 +91,11 @@ impl<'m> Expander<'m> {
         Self { macros, waiting: VecDeque::new(), replacements: 0, depth: 0 }
     }
 
-    /// The next piece in which nothing is left to be replaced.
+    /// Returns the next piece in which nothing is left to be replaced.
     ///
     /// # Errors
     ///
-    /// [`MacroError`]; the piece is passed over then.
+    /// [`MacroError`]; the piece is then skipped.
     pub(super) fn next(
         &mut self,
         source: &mut dyn TokenSource,
@@ -144,7 +143,7 @@ impl<'m> Expander<'m> {
         })
     }
 
-    /// The arguments behind the name of a macro; `None` when no parenthesis follows.
+    /// Reads the arguments after the name of a macro; returns `None` if no parenthesis follows.
     fn arguments(
         &mut self,
         source: &mut dyn TokenSource,
@@ -185,7 +184,7 @@ impl<'m> Expander<'m> {
         }
     }
 
-    /// The body of a macro with its arguments put in.
+    /// Returns the body of a macro with its arguments inserted.
     fn substituted(
         &mut self,
         found: &Macro,
@@ -245,7 +244,7 @@ impl<'m> Expander<'m> {
         Ok(output)
     }
 
-    /// An argument in which everything is replaced.
+    /// Replaces all macros of an argument.
     fn expanded(&mut self, argument: &[Token]) -> Result<Vec<Token>, MacroError> {
         if self.depth == DEPTH_MAX {
             let origin = argument.first().map_or(0, |token| token.origin);
@@ -266,7 +265,7 @@ impl<'m> Expander<'m> {
     }
 }
 
-/// All of `text` with its macros replaced, as text.
+/// Returns `text` with all macros replaced.
 pub(super) fn expanded_text(macros: &Macros, text: &str) -> Result<String, MacroError> {
     let mut expander = Expander::new(macros);
     expander.waiting = tokens(text.as_bytes(), 0).into();
@@ -288,7 +287,7 @@ fn joined(one: &Hidden, other: &Hidden) -> Hidden {
     Rc::new(one.union(other).cloned().collect())
 }
 
-/// Without blanks at both ends.
+/// Removes blanks at both ends.
 fn trimmed(mut argument: Vec<Token>) -> Vec<Token> {
     while argument.last().is_some_and(Token::is_blank) {
         argument.pop();
@@ -314,7 +313,7 @@ fn paste(output: &mut Vec<Token>, mut right: Vec<Token>) {
     output.extend(right);
 }
 
-/// A string with the text of an argument.
+/// Returns a string with the text of an argument.
 fn quoted(argument: &[Token], token: &Token) -> Token {
     let mut octets = vec![b'"'];
     for piece in argument {

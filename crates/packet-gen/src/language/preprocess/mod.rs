@@ -1,7 +1,7 @@
-//! The C preprocessor as far as packet files use it, built in: `#define` and `#undef` of names with and
-//! without arguments, `#include` of files and of `<stddef.h>` (served from [`super::names`]), `#if`,
-//! `#ifdef`, `#ifndef`, `#elif`, `#else`, `#endif`, `#error`. Other lines that begin with `#` are
-//! comments.
+//! The part of the C preprocessor that packet files use, built in: `#define` and `#undef` of names
+//! with and without arguments, `#include` of files and of `<stddef.h>` (from [`super::names`]),
+//! `#if`, `#ifdef`, `#ifndef`, `#elif`, `#else`, `#endif`, `#error`. Other lines that begin with
+//! `#` are comments.
 
 mod condition;
 mod macros;
@@ -15,53 +15,53 @@ use super::sources::Sources;
 use macros::{Expander, Macro, MacroError, Macros, TokenSource};
 use token::{Hidden, Token, TokenKind, piece};
 
-/// Files that include one another.
+/// Largest nesting of includes.
 const DEPTH_MAX: usize = 32;
-/// A text that macros and includes made longer than this is no packet file.
+/// Longest text after macros and includes, in bytes.
 const TEXT_BYTES_MAX: usize = 16 << 20;
-/// The file that is built in.
+/// Name of the built-in file.
 const STDDEF: &str = "stddef.h";
 
 /// A request of `#include` for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Include<'n> {
-    /// The name in quotes or angle brackets.
+    /// Name in quotes or angle brackets.
     pub name: &'n str,
-    /// It stands in angle brackets, which name a file of the system.
+    /// True for angle brackets, which name a file of the system.
     pub is_system: bool,
-    /// The file that includes it; `None` for the packet file.
+    /// File that includes it; `None` for the packet file.
     pub from: Option<&'n str>,
 }
 
 /// A file that was found for an `#include`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Included {
-    /// Its path.
+    /// Path of the file.
     pub path: String,
-    /// The contents of the file.
+    /// Content of the file.
     pub octets: Vec<u8>,
 }
 
-/// Finds and reads what an `#include` asks for, or says why it cannot.
+/// Function that finds and reads the file of an `#include`, or returns the reason why it cannot.
 pub type IncludeReader<'r> = dyn Fn(Include<'_>) -> Result<Included, String> + 'r;
 
-/// A text without directives, and what was wrong.
+/// A text without directives, and the faults.
 pub(crate) struct Preprocessed {
     pub(crate) text: Text,
     pub(crate) sources: Sources,
-    /// Faults at origins.
+    /// Faults, by origin.
     pub(crate) faults: Vec<Fault>,
 }
 
-/// An `#if` that is open.
+/// An open `#if`.
 struct Condition {
-    /// The origin of its `#`.
+    /// Origin of its `#`.
     origin: usize,
-    /// The lines that follow count.
+    /// True if the following lines count.
     is_active: bool,
-    /// A branch of it was taken, so that no other one is.
+    /// True if a branch was taken, so that no other one is.
     was_taken: bool,
-    /// Its `#else` was there.
+    /// True after its `#else`.
     has_else: bool,
 }
 
@@ -75,16 +75,16 @@ struct Preprocessor<'r> {
     depth: usize,
 }
 
-/// The lines of a file up to the next directive.
+/// Lines of a file up to the next directive.
 struct Lines {
     octets: Rc<[u8]>,
     base: usize,
     at: usize,
-    /// The next octet begins a line.
+    /// True if the next byte begins a line.
     is_line_start: bool,
 }
 
-/// Runs the packet file `file` through the preprocessor, with macros beforehand.
+/// Runs the packet file `file` through the preprocessor, with predefined macros.
 pub(crate) fn run(
     file: &[u8],
     defines: &[(String, String)],
@@ -107,7 +107,7 @@ pub(crate) fn run(
 }
 
 impl Lines {
-    /// Returns the place of the `#` of a directive, when the next line is one.
+    /// Returns the position of a directive's `#`, if the next line is one.
     fn directive(&self) -> Option<usize> {
         let rest = &self.octets[self.at..];
         let blanks = rest.iter().take_while(|octet| matches!(octet, b' ' | b'\t')).count();
@@ -163,8 +163,8 @@ impl Preprocessor<'_> {
         self.conditions.iter().all(|condition| condition.is_active)
     }
 
-    /// Copies lines up to the next directive, with macros replaced; of lines that do not count, the
-    /// ends.
+    /// Copies lines up to the next directive, with macros replaced; of lines that do not count,
+    /// only the line ends.
     fn lines(&mut self, lines: &mut Lines) {
         if !self.counts() {
             while let Some(token) = lines.next_token() {
@@ -198,7 +198,8 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// The directive of file `number` whose `#` is at `at`, with the lines that `\` joins to it.
+    /// Handles the directive of file `number` whose `#` is at `at`, with the lines that `\` joins
+    /// to it.
     fn directive(&mut self, number: usize, lines: &mut Lines, at: usize) {
         let octets = Rc::clone(&lines.octets);
         let mut end = at;
@@ -244,7 +245,7 @@ impl Preprocessor<'_> {
         self.conditions.push(condition);
     }
 
-    /// `#elif` with its expression, or `#else`.
+    /// Handles `#elif` with its expression, or `#else`.
     fn other_branch(&mut self, origin: usize, expression: Option<&str>) {
         let name = if expression.is_some() { "#elif" } else { "#else" };
         let Some(mut condition) = self.conditions.pop() else {
@@ -324,7 +325,7 @@ fn first_word(text: &str) -> &str {
     &text[..text.bytes().take_while(|octet| is_word(*octet)).count()]
 }
 
-/// A directive without its comments; what stands in quotes is left as it is.
+/// Removes the comments of a directive; text in quotes stays.
 fn without_comments(line: &str) -> String {
     let mut kept = Vec::new();
     let mut rest = line.as_bytes();

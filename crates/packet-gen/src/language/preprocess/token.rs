@@ -1,4 +1,4 @@
-//! Pieces of a text for the preprocessor: words, strings, comments, blanks and single octets.
+//! Pieces of a text for the preprocessor: words, strings, comments, blanks and single bytes.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -21,7 +21,7 @@ pub(super) enum TokenKind {
     Blank,
     /// The end of a line.
     LineEnd,
-    /// Any other octet.
+    /// Any other byte.
     Other,
 }
 
@@ -30,15 +30,15 @@ pub(super) enum TokenKind {
 pub(super) struct Token {
     pub(super) kind: TokenKind,
     pub(super) octets: Rc<[u8]>,
-    /// Origin of its first octet.
+    /// Origin of the first byte.
     pub(super) origin: usize,
-    /// It stands in a file as it is; otherwise all of its octets come from the first one's origin.
+    /// True for a piece copied from a file; otherwise all bytes come from the first one's origin.
     pub(super) is_verbatim: bool,
     pub(super) hidden: Hidden,
 }
 
 impl Token {
-    /// The word, if it is one.
+    /// Returns the word, if the piece is one.
     pub(super) fn word(&self) -> Option<&str> {
         match self.kind {
             TokenKind::Word => str::from_utf8(&self.octets).ok(),
@@ -50,14 +50,15 @@ impl Token {
         self.kind == TokenKind::Other && *self.octets == [octet]
     }
 
-    /// Blanks, ends of lines and comments.
+    /// Returns true for blanks, ends of lines and comments.
     pub(super) const fn is_blank(&self) -> bool {
         matches!(self.kind, TokenKind::Blank | TokenKind::LineEnd | TokenKind::Comment)
     }
 }
 
-/// The kind and the octets of the piece at the beginning of `rest`, which has an octet at least.
-/// `in_directive` has `#` and `;` be octets like others, which begin comments of packet files elsewhere.
+/// Returns the kind and the length of the piece at the beginning of `rest`, which must not be
+/// empty. With `in_directive` the bytes `#` and `;`, which elsewhere begin comments of packet
+/// files, have no special meaning.
 pub(super) fn piece(rest: &[u8], in_directive: bool) -> (TokenKind, usize) {
     let until_line_end = || rest.iter().position(|&octet| octet == b'\n').unwrap_or(rest.len());
     match rest[0] {
@@ -78,7 +79,7 @@ pub(super) fn piece(rest: &[u8], in_directive: bool) -> (TokenKind, usize) {
             (TokenKind::Quoted, len)
         }
         b'\'' if rest.get(2) == Some(&b'\'') => (TokenKind::Quoted, 3),
-        // An octet in hex.
+        // A byte in hex.
         b'\'' if rest.get(1) == Some(&b'\\') && rest.get(5) == Some(&b'\'') => {
             (TokenKind::Quoted, 6)
         }
@@ -89,7 +90,7 @@ pub(super) fn piece(rest: &[u8], in_directive: bool) -> (TokenKind, usize) {
     }
 }
 
-/// The pieces of a text that is no part of a file, all from `origin`.
+/// Splits a text that is no part of a file into pieces, all with the origin `origin`.
 pub(super) fn tokens(text: &[u8], origin: usize) -> Vec<Token> {
     let mut rest = text;
     let mut found = Vec::new();
