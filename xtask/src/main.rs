@@ -97,7 +97,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does the work of a process that a run of the tests starts beside itself; false when the
+/// Runs a helper process that a test run has started from this program. Returns false if the
 /// arguments are those of a command.
 fn ran_as_process_beside(mut given: impl Iterator<Item = OsString>) -> bool {
     let Some(word) = given.next() else { return false };
@@ -117,15 +117,15 @@ fn ran_as_process_beside(mut given: impl Iterator<Item = OsString>) -> bool {
     false
 }
 
-/// Why a command did not come to a verdict.
+/// Reason why a command has no verdict.
 enum Refusal {
-    /// The arguments mean nothing.
+    /// Invalid arguments.
     Usage,
-    /// What was tried and how it failed.
+    /// Failed action, with its error.
     Failed(String),
 }
 
-/// The folder of this workspace.
+/// Returns the folder of this workspace.
 fn workspace_root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
 }

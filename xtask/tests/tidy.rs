@@ -1,12 +1,12 @@
-//! Tidy against small workspaces in a temporary folder: each rule lets the clean workspace pass
-//! and names file and line of what was planted.
+//! Test of tidy on small workspaces in a temporary folder: each rule accepts the clean workspace,
+//! and names file and line of a planted fault.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A workspace of three crates that keeps every rule; removed when dropped.
+/// Workspace of three crates that keeps every rule; removed when dropped.
 struct Planted {
     root: PathBuf,
 }
@@ -69,7 +69,7 @@ impl Planted {
         fs::read_to_string(self.root.join(path)).expect("a file")
     }
 
-    /// Adds lines to a file that exists.
+    /// Adds lines to an existing file.
     fn append(&self, path: &str, text: &str) -> &Self {
         self.write(path, format!("{}{text}", self.read(path)));
         self
@@ -82,7 +82,7 @@ impl Planted {
         self
     }
 
-    /// What tidy prints, and whether it passed.
+    /// Runs tidy, and returns its output and true if it passed.
     fn tidy(&self) -> (String, bool) {
         let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
             .args(["tidy", "--fast", "--root"])
@@ -94,7 +94,7 @@ impl Planted {
         (text, output.status.success())
     }
 
-    /// Tidy must fail with exactly the findings whose beginnings are given.
+    /// Checks that tidy fails with exactly the findings that begin with the given texts.
     fn must_find(&self, expected: &[&str]) {
         let (text, has_passed) = self.tidy();
         let found: Vec<&str> = text.lines().filter(|line| !line.starts_with("tidy: ")).collect();
@@ -204,7 +204,7 @@ fn a_clock_read_in_a_core_crate_fails() {
         "/// Now.\npub fn now() -> u64 {\n    std::time::Instant::now();\n    1\n}\n",
     );
     planted.must_find(&["crates/dhcp-engine/src/part.rs:7: pure: `std::time::Instant`: a clock"]);
-    // The edges may read clocks.
+    // Edges may read clocks.
     let planted = Planted::clean();
     planted.append(
         "crates/netio/src/part.rs",

@@ -1,4 +1,4 @@
-//! `godwit advise`: what makes a configuration slow, as text and JSON.
+//! `godwit advise`: finds the settings that make a configuration slow, as text and JSON.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -60,7 +60,7 @@ fn share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "must be from 0% to 100%, or from 0 to 1".into())
 }
 
-/// Prints what there is to say of the file.
+/// Prints the findings for the file.
 pub(crate) fn run(args: &Args) -> ExitCode {
     let shown = match judge(args) {
         Ok(shown) => shown,
@@ -77,7 +77,8 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     ExitCode::from(if shown.too_dear().count() > 0 { 3 } else { 0 })
 }
 
-/// Reads everything and judges; what is wrong is for the user to mend.
+/// Reads all input and judges the configuration. Returns a message for the user if the input is
+/// wrong.
 fn judge(args: &Args) -> Result<Shown, String> {
     let name = args.file.display().to_string();
     let text = fs::read_to_string(&args.file)
@@ -97,7 +98,7 @@ fn judge(args: &Args) -> Result<Shown, String> {
     Ok(Shown { file: name, is_v6, advice: subject.advise(&observed), limit: args.share })
 }
 
-/// What is leased by a lease file.
+/// Reads the leases of a lease file.
 fn leases(path: &Path, is_v6: bool) -> Result<Leased, String> {
     let told = |report: &LoadReport| {
         for error in &report.errors {
@@ -123,7 +124,7 @@ fn leases(path: &Path, is_v6: bool) -> Result<Leased, String> {
     Ok(Leased::new(held.map(|lease| lease.address.to_bits().into()).collect(), Vec::new()))
 }
 
-/// What a server of a stored result can do.
+/// Reads the highest rate of a server from a stored result.
 fn carried_by(folder: &Path, server: Option<&str>, is_v6: bool) -> Result<Carried, String> {
     let highest = lab::stored::highest(folder, server).map_err(|error| error.to_string())?;
     if (highest.protocol == Protocol::Dhcp6) != is_v6 {
@@ -142,17 +143,18 @@ const fn protocol(is_v6: bool) -> &'static str {
     if is_v6 { "DHCPv6" } else { "DHCPv4" }
 }
 
-/// Everything that is printed.
+/// Output of the command.
 struct Shown {
     file: String,
     is_v6: bool,
     advice: Advice,
-    /// The share above which a finding is too dear.
+    /// Share of the leases per second above which a finding is too expensive.
     limit: Option<f64>,
 }
 
 impl Shown {
-    /// The findings that cost more than was allowed; what costs "at most" something is none.
+    /// Returns the findings that cost more than the limit. A cost of "at most" some share does not
+    /// count.
     fn too_dear(&self) -> impl Iterator<Item = &Finding> {
         self.advice.findings.iter().filter(|finding| self.is_too_dear(&finding.cost))
     }

@@ -1,4 +1,5 @@
-//! `godwit capacity`: the table of operations per second, as text, CSV, JSON and a page with a chart.
+//! `godwit capacity`: the table of operations per second, as text, CSV, JSON and a page with a
+//! chart.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -118,7 +119,7 @@ fn time(text: &str) -> Result<(String, f64), String> {
     if seconds > 0.0 { Ok((text.into(), seconds)) } else { Err("must be above 0".into()) }
 }
 
-/// Everything that is printed.
+/// Table that the command prints.
 struct Table {
     leases: Vec<u64>,
     times: Vec<(String, f64)>,
@@ -168,7 +169,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     ExitCode::from(if table.is_too_much() { 3 } else { 0 })
 }
 
-/// The rate that `--measured` stands for.
+/// Returns the rate that `--measured` names: a number, or a file with a result.
 fn measured(text: &str) -> Result<f64, String> {
     let rate = match text.parse::<f64>() {
         Ok(rate) => Some(rate),
@@ -205,7 +206,8 @@ impl Table {
             .is_some_and(|rate| self.cells().any(|(_, cell)| cell.operations_per_s() > rate))
     }
 
-    /// The published misprint, where its cell is shown under the published habits.
+    /// Returns a note on the published misprint if the table shows its cell under the published
+    /// habits.
     fn note(&self) -> Option<String> {
         let (leases, time, printed) = MISPRINT;
         let is_plain = Habits { outage_s: 0.0, ..self.habits } == Habits::default();

@@ -1,4 +1,4 @@
-//! The commands, and the names under which the binary acts as another tool.
+//! Commands of the binary, and the names under which it acts as another tool.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -98,12 +98,12 @@ enum LoadProtocol {
     Dhcp6(Box<dhcp_load::v6::Args>),
 }
 
-/// The whole command line.
+/// Returns the whole command line.
 pub(crate) fn command() -> clap::Command {
     help::decorated(Cli::command())
 }
 
-/// Runs the command line `words`, whose first one is the name that the binary was called by.
+/// Runs the command line `words`. The first word is the name that the user called the binary by.
 pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
     if kea_admin::is_version(&words) {
@@ -144,7 +144,8 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Called by another tool's name (a link, usually), the binary acts as that tool.
+/// Translates a command line that begins with another tool's name (usually a link): the binary acts
+/// as that tool.
 fn as_called(mut words: Vec<OsString>) -> Vec<OsString> {
     let name = words.first().and_then(|word| Path::new(word).file_name()).map(ToOwned::to_owned);
     let command = match name.as_deref().and_then(|name| name.to_str()) {
@@ -160,7 +161,7 @@ fn as_called(mut words: Vec<OsString>) -> Vec<OsString> {
         Some("trafgen") => "trafgen",
         Some("ifpps") => "ifpps",
         Some("perfdhcp") => {
-            // Scripts read what perfdhcp prints; ours is at `godwit perfdhcp`.
+            // Scripts read the output of perfdhcp; Godwit's own format is at `godwit perfdhcp`.
             words.insert(1, "--compat".into());
             "perfdhcp"
         }

@@ -1,4 +1,4 @@
-//! `godwit db`: what `kea-admin` does, for the tables of leases and reservations.
+//! `godwit db`: the commands of `kea-admin` for the tables of leases and reservations.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -155,10 +155,10 @@ enum SchemaName {
     Current,
 }
 
-/// The variable that `kea-admin` reads too.
+/// Name of the variable with the password, which `kea-admin` reads too.
 const PASSWORD_VARIABLE: &str = "KEA_ADMIN_DB_PASSWORD";
 
-/// Does what the flags ask for.
+/// Runs the command that the flags select.
 pub(crate) fn run(args: &Args) -> ExitCode {
     let done = match &args.command {
         Command::Init { place, schema } => init(place, *schema),

@@ -68,7 +68,7 @@ pub(crate) struct Args {
     pub(crate) silent: bool,
 }
 
-/// One of the two servers.
+/// Server of one family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Server {
     Dhcp4,
@@ -102,7 +102,7 @@ impl Server {
     }
 }
 
-/// Runs what the flags ask for.
+/// Runs the server, or the check or query that the flags select.
 pub(crate) fn run(server: Server, args: &Args) -> ExitCode {
     let asked = match (args.check.as_ref().or(args.test.as_ref()), &args.config) {
         _ if args.version => told(&format!("{}\n", dhcp_server::KEA_LEVEL)),
@@ -123,7 +123,7 @@ pub(crate) fn run(server: Server, args: &Args) -> ExitCode {
     };
     match asked {
         Ok(()) => ExitCode::SUCCESS,
-        // What was asked for is no error.
+        // A command ended the server with this code: not an error.
         Err(ServerError::Commanded(code)) => ExitCode::from(code),
         Err(error) => {
             netio::stderr::print_line(format_args!("{}", prefixed(&error)));
@@ -132,7 +132,7 @@ pub(crate) fn run(server: Server, args: &Args) -> ExitCode {
     }
 }
 
-/// Kea's variable that sends answers back to where the datagram came from.
+/// Name of Kea's variable with which the server sends replies to the source of the request.
 const TO_SOURCE_VARIABLE: &str = "KEA_TEST_SEND_RESPONSES_TO_SOURCE";
 
 fn settings(server: Server, args: &Args, configuration: PathBuf) -> Settings {
@@ -153,7 +153,7 @@ const fn terms(args: &Args) -> Terms {
     Terms { extent, is_unrestricted: args.unrestricted }
 }
 
-/// Problems of the configuration carry their own `error:`.
+/// Formats an error with the prefix `error:`. Configuration problems already have it.
 fn prefixed(error: &ServerError) -> String {
     match error {
         ServerError::Configuration(_) => error.to_string(),

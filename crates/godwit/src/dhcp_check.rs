@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use crate::dhcp::Server;
 
-/// The version of the JSON that `-t --json` prints.
+/// Version of the JSON that `-t --json` prints.
 const SCHEMA: &str = "godwit.check.v1";
 
-/// How a configuration is checked.
+/// Inputs of a check of a configuration.
 pub(crate) struct Check<'a> {
     pub(crate) server: Server,
     pub(crate) path: &'a Path,
@@ -22,15 +22,15 @@ pub(crate) struct Check<'a> {
 
 /// Result of a check.
 enum Verdict {
-    /// A server starts with the configuration, as far as that is up to the configuration.
+    /// Sound configuration: a server starts with it, as far as that depends on the configuration.
     Sound,
-    /// The configuration is read without errors, and a server refuses to start with it.
+    /// Configuration without errors with which a server refuses to start.
     NotStarted(ServerError),
-    /// The configuration has errors, or cannot be read.
+    /// Configuration with errors, or one that cannot be read.
     Refused(ServerError),
 }
 
-/// All that was found in a configuration.
+/// Findings of a check.
 struct Findings {
     verdict: Verdict,
     problems: Vec<Problem>,
@@ -40,7 +40,7 @@ struct Findings {
 }
 
 impl Check<'_> {
-    /// Checks the configuration and prints what was found, problems on standard error and the
+    /// Checks the configuration and prints the findings: problems on standard error, and the
     /// verdict on a sound configuration on standard output.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl Check<'_> {
         }
     }
 
-    /// Checks the configuration and prints what was found as one JSON document on standard output.
+    /// Checks the configuration and prints the findings as one JSON document on standard output.
     ///
     /// # Errors
     ///
@@ -142,8 +142,9 @@ impl Check<'_> {
     }
 }
 
-/// The findings of a configuration that was read; `further` tells whether a server starts with it,
-/// what the machine lacks, and how many subnets there are.
+/// Builds the findings for a configuration that was read. `further` returns for a sound one the
+/// result of starting a server with it, the interfaces and files that the machine lacks, and the
+/// number of subnets.
 fn of_checked<C>(
     read: Result<Checked<C>, ServerError>,
     further: impl FnOnce(&C) -> (Result<(), ServerError>, Result<Vec<String>, ServerError>, usize),
@@ -160,7 +161,8 @@ fn of_checked<C>(
             Findings {
                 verdict: admitted.map_or_else(Verdict::NotStarted, |()| Verdict::Sound),
                 problems: warnings,
-                // Sound all the same: it may be meant for another machine, or for later.
+                // A sound configuration stays sound: it may be for another machine or for later
+                // use.
                 missing: missing.unwrap_or_else(|error| vec![error.to_string()]),
                 subnets: Some(subnets),
             }

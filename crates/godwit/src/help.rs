@@ -1,5 +1,5 @@
-//! Parts of help texts beside the flags: headings over groups of flags, and examples; and errors of
-//! command lines in words that say what was expected.
+//! Parts of help texts other than flags: headings over groups of flags, and examples; and errors of
+//! command lines that say which value is expected.
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, stderr, stdout};
@@ -152,7 +152,7 @@ const HEADINGS: &[(&str, &str, &[&str])] = &[
     ("dccp perf", "Output", &["format", "interval", "probe", "probe_interval", "json"]),
 ];
 
-/// Examples of each command that people call, a line each.
+/// Examples of each command that users run, one per line.
 const EXAMPLES: &[(&str, &[&str])] = &[
     (
         "lab run",
@@ -252,14 +252,14 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Adds headings and examples, and lets every flag take a negative number, so that it is refused by
-/// what the flag expects and not as an unknown flag.
+/// Adds headings and examples to all commands. Lets every flag take a negative number, so that the
+/// flag's own parser refuses it instead of reporting an unknown flag.
 pub(crate) fn decorated(command: Command) -> Command {
     decorate(command, "")
 }
 
-/// Commands that stand in for C programs: as with getopt_long(3), long switches may be cut short as long
-/// as it is clear which one is meant, and of a switch that is given twice the last one counts.
+/// Commands that replace C programs. As with getopt_long(3), users may shorten long switches as
+/// long as they are unambiguous, and the last of repeated switches counts.
 const STANDING_IN: [&str; 7] =
     ["perfdhcp", "trafgen", "ifpps", "cpustat", "dccp perf", "dccp ttcp", "dns dnsperf"];
 
@@ -291,7 +291,7 @@ fn decorate(mut command: Command, words: &str) -> Command {
     command
 }
 
-/// Phrases of the standard library, which are of no help to a user, and what is said instead.
+/// Phrases of the standard library that do not help a user, each with its replacement.
 const PHRASES: [(&str, &str); 9] = [
     ("invalid digit found in string", "a whole number is expected"),
     ("cannot parse integer from empty string", "a whole number is expected"),
@@ -304,8 +304,7 @@ const PHRASES: [(&str, &str); 9] = [
     ("invalid IP address syntax", "an address is expected"),
 ];
 
-/// Prints what `error` says of the command line `words`; help and the version go to the standard
-/// output.
+/// Prints `error` for the command line `words`. Help and version go to the standard output.
 pub(crate) fn print(words: &[OsString], error: &clap::Error) {
     if let Some(message) = instead::message(words, error) {
         netio::stderr::print(message);
@@ -319,7 +318,7 @@ pub(crate) fn print(words: &[OsString], error: &clap::Error) {
     if to_stderr {
         netio::stderr::print(text);
     } else {
-        // A closed output is no reason to complain.
+        // A closed output is not worth an error message.
         let _ = netio::stdout::print(&text);
     }
 }
@@ -328,7 +327,8 @@ fn in_plain_words(text: String) -> String {
     PHRASES.iter().fold(text, |text, (phrase, words)| text.replace(phrase, words))
 }
 
-/// Returns whether colour may be used: on a terminal, where nobody asked for none (no-color.org).
+/// Returns true if output may have colour: on a terminal, unless the user disabled it
+/// (no-color.org).
 fn takes_colour(is_terminal: bool) -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
@@ -339,7 +339,7 @@ fn takes_colour(is_terminal: bool) -> bool {
 mod tests {
     use super::*;
 
-    /// Calls `look` with every command that is shown and has none below it, and with its words.
+    /// Calls `look` with every visible command that has no visible subcommand, and with its words.
     fn leaves(command: &Command, words: &str, look: &mut impl FnMut(&str, &Command)) {
         let shown = command.get_subcommands().filter(|below| !below.is_hide_set());
         let shown: Vec<&Command> = shown.filter(|below| below.get_name() != "help").collect();

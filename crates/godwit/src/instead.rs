@@ -1,14 +1,14 @@
-//! Advice for switches that a stand-in lacks and the program that it stands in for has: what to
-//! write in their place.
+//! Advice for switches that a stand-in command lacks and the program that it replaces has: the
+//! replacement to write.
 
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// Switches of one program by all their names, each with what to write in its place.
+/// Switches of one program, each by all its names with its replacement.
 type Switches = &'static [(&'static [&'static str], &'static str)];
 
-/// Programs by the command that stands in for each.
+/// Programs, each by the command that replaces it.
 const PROGRAMS: &[(&str, &str, Switches)] = &[
     ("dns dnsperf", "dnsperf", DNSPERF),
     ("trafgen", "trafgen", TRAFGEN),
@@ -56,8 +56,8 @@ const IPERF: Switches = &[
     (&["-T", "--ttl", "--title"], "leave it out; `> FILE` gives the output a name"),
 ];
 
-/// Returns the message for a switch of `error` that the command of `words` does not have, where it
-/// is known what to write.
+/// Returns the message for an unknown switch in `error` of the command of `words` if a replacement
+/// is known.
 pub(crate) fn message(words: &[OsString], error: &clap::Error) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument {
         return None;

@@ -1,10 +1,10 @@
-//! The words of `kea-admin`, by whose name scripts call it: its commands become those of `godwit db`, whose
-//! flags have kea-admin's letters.
+//! Translation of `kea-admin` command lines, which scripts use, to `godwit db`, whose flags have
+//! kea-admin's letters.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Commands of kea-admin, each with the one of `godwit db` that does the same.
+/// Commands of kea-admin, each with the equivalent command of `godwit db`.
 const COMMANDS: [(&str, &str); 6] = [
     ("db-init", "init"),
     ("db-version", "version"),
@@ -14,14 +14,14 @@ const COMMANDS: [(&str, &str); 6] = [
     ("lease-upload", "upload"),
 ];
 
-/// Returns whether `words` ask kea-admin for its version.
+/// Returns true if `words` request kea-admin's version.
 pub(crate) fn is_version(words: &[OsString]) -> bool {
     let is_admin = words.first().is_some_and(|word| Path::new(word).ends_with("kea-admin"));
     is_admin && words.get(1).is_some_and(|word| word == "-v" || word == "--version")
 }
 
-/// Replaces the command in `words`, which stands behind the name. One that kea-admin does not have becomes
-/// one that `godwit db` does not have either.
+/// Replaces the command in `words`, which follows the name. A command that kea-admin does not have
+/// becomes one that `godwit db` does not have either.
 pub(crate) fn translate(words: &mut [OsString]) {
     let Some(word) = words.get_mut(1).filter(|word| *word != "--help" && *word != "-h") else {
         return;

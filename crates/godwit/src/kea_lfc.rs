@@ -1,5 +1,5 @@
-//! `godwit kea-lfc`: Kea's clean-up of lease files, for scripts that call `kea-lfc`. The servers clean up by
-//! themselves.
+//! `godwit kea-lfc`: Kea's clean-up of lease files, for scripts that call `kea-lfc`. The servers
+//! clean up by themselves.
 
 use std::fs;
 use std::io::Write;
@@ -65,7 +65,7 @@ struct Family {
     is_v6: bool,
 }
 
-/// Does what the flags ask for.
+/// Runs the clean-up that the flags select.
 pub(crate) fn run(args: &Args) -> ExitCode {
     let level = dhcp_server::KEA_LEVEL;
     if args.version {
@@ -110,7 +110,7 @@ fn clean_up(args: &Args) -> Result<Cleaned, String> {
     cleanup.run().map_err(|error| error.to_string())
 }
 
-/// The file that keeps another clean-up of the same files away; it is gone with the value.
+/// PID file that prevents a second clean-up of the same files. Dropping the value removes the file.
 struct PidFile(PathBuf);
 
 impl PidFile {
@@ -121,7 +121,7 @@ impl PidFile {
         if let Some(pid) = pid.filter(|&pid| DiskStorage.is_cleanup_running(pid)) {
             return Err(format!("process {pid} cleans up already, says {}", path.display()));
         }
-        // What a link under this name leads to is another's file.
+        // The target of a link with this name belongs to another program.
         fs::remove_file(&path).ok();
         fs::File::create_new(&path)
             .and_then(|mut file| writeln!(file, "{}", std::process::id()))

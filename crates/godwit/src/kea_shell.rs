@@ -1,5 +1,6 @@
-//! `godwit kea-shell`: one command to a server over HTTP or HTTPS, for scripts that call `kea-shell`.
-//! Flags, output and exit codes are those of Kea's program, which is written in Python.
+//! `godwit kea-shell`: one command to a server over HTTP or HTTPS, for scripts that call
+//! `kea-shell`. Flags, output and exit codes are those of Kea's program, which is written in
+//! Python.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -61,7 +62,7 @@ pub(crate) struct Args {
     extended: bool,
 }
 
-/// Sends the command that `args` and standard input make.
+/// Sends the command that `args` and standard input describe.
 pub(crate) fn run(args: &Args) -> ExitCode {
     if args.version {
         return say::ended(say::line(KEA_LEVEL));
@@ -80,7 +81,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     }
 }
 
-/// The server's answer, or a line that says why there is none.
+/// Returns the server's answer, or a line with the reason of the failure.
 fn answer(args: &Args) -> Result<String, String> {
     let tls = tls(args)?;
     let failed = |cause: String| format!("Failed to run: {cause}");
@@ -135,7 +136,8 @@ fn first_line(path: &Path) -> Result<String, String> {
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
-/// The command as JSON: what standard input gave stands between the braces of its arguments.
+/// Returns the command as JSON, with the text from standard input between the braces of
+/// `arguments`.
 fn body(command: &str, services: &[String], given: &str) -> String {
     let mut text = format!("{{ \"command\": \"{command}\"");
     let named: Vec<&str> =

@@ -1,4 +1,5 @@
-//! `godwit keactrl`: starts, stops, reloads and looks at the DHCP servers that Kea's `keactrl.conf` names.
+//! `godwit keactrl`: starts, stops, reloads and looks at the DHCP servers that Kea's `keactrl.conf`
+//! names.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -39,7 +40,7 @@ pub(crate) struct Args {
     options: Vec<String>,
 }
 
-/// Where Kea's packages have the file.
+/// Path of the file in Kea's packages.
 const CONFIGURATION: &str = "/etc/kea/keactrl.conf";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -51,13 +52,13 @@ enum Action {
     Version,
 }
 
-/// One of the servers.
+/// Server that keactrl controls.
 struct Server {
-    /// Its name in the file.
+    /// Name of the server in the file.
     name: &'static str,
     /// Name of its program.
     program: &'static str,
-    /// Its name where its state is shown, and where its configuration file is.
+    /// Names of the server in the lines that show its state and its configuration file.
     titles: [&'static str; 2],
 }
 
@@ -67,7 +68,7 @@ const SERVERS: [Server; 3] = [
     Server { name: "dhcp_ddns", program: "kea-dhcp-ddns", titles: ["DHCP DDNS", "DHCP DDNS"] },
 ];
 
-/// Does what the flags ask for.
+/// Runs the action that the flags select.
 pub(crate) fn run(args: &Args) -> ExitCode {
     let level = dhcp_server::KEA_LEVEL;
     if args.level {
@@ -82,7 +83,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     match act(action, args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
-            // As keactrl, it complains on the standard output.
+            // Like Kea's keactrl, print errors to the standard output.
             let _ = say::line(format_args!("ERROR/keactrl: {problem}"));
             ExitCode::FAILURE
         }
@@ -103,7 +104,7 @@ fn act(action: Action, args: &Args) -> Result<(), String> {
     for server in SERVERS {
         let is_meant = |name: &String| name == "all" || name == server.name;
         let is_on = setting(&settings, server.name)?.eq_ignore_ascii_case("yes");
-        // As in Kea, servers that are off are stopped and looked at all the same.
+        // Like Kea, stop and show also servers that are switched off.
         if !args.servers.iter().any(is_meant) || action == Action::Start && !is_on {
             continue;
         }
@@ -112,7 +113,7 @@ fn act(action: Action, args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-/// Shows the state of each server and the files.
+/// Prints the state of each server and the files.
 fn status(settings: &Settings, own: &Path) -> Result<(), String> {
     let mut configs = Vec::new();
     for server in SERVERS {
@@ -131,7 +132,7 @@ fn status(settings: &Settings, own: &Path) -> Result<(), String> {
     }
 }
 
-/// The program of a server, its configuration file and its PID file.
+/// Returns the program of a server, its configuration file and its PID file.
 fn files<'s>(
     server: &Server,
     settings: &'s Settings,
@@ -188,7 +189,8 @@ fn on_server(
     Ok(())
 }
 
-/// The options of a server: those of the command line, and of the file those that are not among them.
+/// Returns the options of a server: all of the command line, and those of the file that the command
+/// line does not have.
 fn words(server: &Server, settings: &Settings, options: &[String]) -> Vec<String> {
     let mut words = options.to_vec();
     let is_verbose = settings.get("kea_verbose").is_some_and(|value| value == "yes");
@@ -204,15 +206,16 @@ fn words(server: &Server, settings: &Settings, options: &[String]) -> Vec<String
     words
 }
 
-/// The file with the number of the server `name` that has the configuration `config`.
+/// Returns the path of the PID file of the server `name` with the configuration `config`.
 fn pid_file(config: &Path, name: &str) -> PathBuf {
     let folder = std::env::var_os("KEA_PIDFILE_DIR").unwrap_or_else(|| "/run/kea".into());
     let stem = config.file_stem().and_then(OsStr::to_str).unwrap_or_default();
     Path::new(&folder).join(format!("{stem}.{name}.pid"))
 }
 
-/// The process that `pid_file` names, while it runs. After a crash another program may have that
-/// number, which must not be sent signals: a server is called `program`, or as this program is.
+/// Returns the process that `pid_file` names, if it runs. After a crash another program may have
+/// that number and must not get signals, so the process must be called `program` or have the name
+/// of this program.
 fn running(pid_file: &Path, program: &str) -> Option<u32> {
     let pid = regular_file::read_text(pid_file).ok()?.trim().parse::<u32>().ok()?;
     let command = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
@@ -221,7 +224,7 @@ fn running(pid_file: &Path, program: &str) -> Option<u32> {
     names.into_iter().flatten().any(|name| is_command(command.trim_end(), name)).then_some(pid)
 }
 
-/// Returns whether `command` is `name` as the kernel keeps it, cut after 15 bytes
+/// Returns true if `command` is `name` as the kernel stores it, cut after 15 bytes
 /// (proc_pid_comm(5)).
 fn is_command(command: &str, name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
@@ -236,11 +239,11 @@ fn signal(name: &str, pid: u32) -> Result<(), String> {
     }
 }
 
-/// The variables of a keactrl.conf.
+/// Variables of a keactrl.conf.
 type Settings = BTreeMap<String, String>;
 
-/// Reads the assignments of a keactrl.conf, which the shell reads for Kea: of values in quotes or without,
-/// `$name` and `${name}` stand for variables before them.
+/// Reads the assignments of a keactrl.conf, which the shell reads for Kea. Values may have quotes.
+/// `$name` and `${name}` in them are replaced by the values of earlier variables.
 fn read(text: &str) -> Settings {
     let mut settings = Settings::new();
     for line in text.lines() {

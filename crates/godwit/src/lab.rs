@@ -292,7 +292,7 @@ fn run_suite(args: &RunArgs, suite: Suite) -> Result<ExitCode, LabError> {
     Ok(exit_code(finished.is_interrupted, &finished.shortfalls))
 }
 
-/// This program's file and the command line that it was started with.
+/// Returns the path of this program and the command line that started it.
 fn own_program() -> Result<(PathBuf, String), LabError> {
     let godwit =
         std::env::current_exe().map_err(|e| LabError::cannot("find this program's own file", e))?;
@@ -303,7 +303,7 @@ fn own_program() -> Result<(PathBuf, String), LabError> {
     Ok((godwit, command_line.to_string()))
 }
 
-/// Tells why services fell short; the code that says so.
+/// Prints why services fell short, and returns the exit code.
 fn exit_code(is_interrupted: bool, shortfalls: &[String]) -> ExitCode {
     for shortfall in shortfalls {
         netio::stderr::print_line(format_args!("fell short: {shortfall}"));
@@ -315,7 +315,7 @@ fn exit_code(is_interrupted: bool, shortfalls: &[String]) -> ExitCode {
     }
 }
 
-/// The plan with what the command line changes in it.
+/// Returns the plan with the changes that the command line makes.
 fn plan(args: &RunArgs) -> Result<Plan, LabError> {
     let mut plan = lab::plans::load(&args.plan)?;
     if !args.servers.is_empty() {
@@ -350,7 +350,8 @@ fn plan(args: &RunArgs) -> Result<Plan, LabError> {
     Ok(plan)
 }
 
-/// The server that runs already, where one is to be measured; `plan` is cut to what it can be asked.
+/// Returns the running server that `--target` names, if any. Restricts `plan` to the features that
+/// a running server can be measured with.
 fn running(args: &RunArgs, plan: &mut Plan) -> Result<Option<Running>, LabError> {
     let Some(server) = &args.target else { return Ok(None) };
     let flags = [

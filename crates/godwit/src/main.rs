@@ -1,4 +1,4 @@
-//! The command line: flags to calls, nothing else.
+//! Command line of godwit: translates flags to calls, nothing else.
 
 mod advise;
 mod capacity;
@@ -26,8 +26,9 @@ fn main() -> ExitCode {
     cli::run(std::env::args_os())
 }
 
-/// Has a panic of any thread end the process, so that none goes unnoticed. Servers, which can give
-/// up a piece of work alone, set their own hook (`docs/design/024-panics.md`).
+/// Sets a hook that ends the process when any thread panics, so that no panic goes unnoticed.
+/// Servers, which can abandon a single piece of work, set their own hook
+/// (`docs/design/024-panics.md`).
 fn abort_on_panic() {
     let print = take_hook();
     set_hook(Box::new(move |panic| {

@@ -119,7 +119,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     if duration.is_zero() { Err("it is more than nothing".to_owned()) } else { Ok(duration) }
 }
 
-/// Runs what the flags ask for.
+/// Runs the command that the flags select.
 pub(crate) fn run(args: &Args) -> ExitCode {
     let done = match &args.command {
         None if args.run.kernel => set_up(&args.run),
@@ -154,7 +154,7 @@ fn pair(between: &[Place]) -> Result<[Place; 2], LinkError> {
     between.to_vec().try_into().map_err(wrong)
 }
 
-/// What happens forward and backward.
+/// Returns the link properties forward and backward.
 fn words(args: &RunArgs) -> [String; 2] {
     let both = args.words.join(" ");
     [&args.forward, &args.backward].map(|own| own.clone().unwrap_or_else(|| both.clone()))
@@ -162,7 +162,7 @@ fn words(args: &RunArgs) -> [String; 2] {
 
 fn bridge(args: &RunArgs) -> Result<(), LinkError> {
     let [forward, backward] = words(args).map(|words| parse_words(&words));
-    // All problems of both are said at once, those that they have in common once.
+    // Report all problems of both directions together, common problems once.
     let settings = match (forward, backward) {
         (Ok(forward), Ok(backward)) => [forward, backward],
         (Err(forward), Err(backward)) if forward.to_string() != backward.to_string() => {

@@ -1,4 +1,4 @@
-//! Output of the commands that have only a few lines to say, and how such a command ends.
+//! Output of commands that print only a few lines, and the exit codes of such commands.
 
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -9,13 +9,13 @@ use netio::{stderr, stdout};
 ///
 /// # Errors
 ///
-/// Why the output does not take it, in words.
+/// The reason of a failed write, as text.
 pub(crate) fn line(text: impl Display) -> Result<(), String> {
     stdout::print_line(&text.to_string())
         .map_err(|error| format!("cannot write to standard output: {error}"))
 }
 
-/// Returns the exit code of a command that came to `done`, after printing the error, if any.
+/// Returns the exit code for the result `done` of a command, after printing the error, if any.
 pub(crate) fn ended(done: Result<(), String>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,14 +1,15 @@
-//! SIGINT and SIGTERM as a flag for the commands that clean up behind themselves.
+//! SIGINT and SIGTERM as a flag, for the commands that clean up after themselves.
 
 use std::sync::atomic::AtomicBool;
 
 use netio::signal::Signals;
 
-/// A flag that SIGINT and SIGTERM set. The first signal makes the lab end everything at once;
-/// further ones say nothing new and do not cut that short, or namespaces would be left.
+/// Returns a flag that SIGINT and SIGTERM set. The first signal makes the lab end everything at
+/// once. Further signals have no effect, because they would interrupt the clean-up and leave
+/// namespaces.
 ///
 /// # Errors
-/// In words, when the kernel refuses the handlers.
+/// The reason as text if the kernel refuses the handlers.
 pub(crate) fn stop_flag() -> Result<&'static AtomicBool, String> {
     let signals =
         Signals::install().map_err(|error| format!("cannot install signal handlers: {error}"))?;

@@ -139,7 +139,7 @@ enum JournalName {
     Off,
 }
 
-/// As in 2012: anything but yes means no.
+/// Parses yes or no: as in 2012, anything but yes means no.
 fn yes(word: &str) -> Result<bool, String> {
     Ok(word.eq_ignore_ascii_case("yes") || word == "1")
 }
@@ -152,7 +152,7 @@ fn sharing(word: &str) -> Result<Sharing, String> {
     }
 }
 
-/// It stands in a statement as it is.
+/// Checks the name of a storage engine, which goes into a statement unchanged.
 fn engine(word: &str) -> Result<String, String> {
     let is_name = !word.is_empty() && word.chars().all(|letter| letter.is_ascii_alphanumeric());
     if is_name { Ok(word.to_owned()) } else { Err("the name of a storage engine".to_owned()) }
@@ -189,7 +189,7 @@ const fn journal(name: JournalName) -> Journal {
     }
 }
 
-/// Does what the flags ask for.
+/// Runs the measurement that the flags select.
 pub(crate) fn run(args: &Args) -> ExitCode {
     let done = if args.compat { run_as_2012(args) } else { run_all(args) };
     match done {
@@ -209,7 +209,7 @@ fn stores(args: &Args) -> Vec<Backend> {
     }
 }
 
-/// Every combination of the flags that makes sense. What was asked for by name has to.
+/// Returns all useful combinations of the flags. A combination that the user named must be useful.
 fn subjects(args: &Args) -> Vec<Subject> {
     let mut modes = match args.sync {
         Some(true) => vec![Mode::Sync],
@@ -235,7 +235,7 @@ fn subjects(args: &Args) -> Vec<Subject> {
 }
 
 fn variants(args: &Args, backend: Backend, schema: SchemaName, mode: Mode) -> Vec<Subject> {
-    // In memory nothing is more or less safe.
+    // Memory has no durability, so both modes are equal.
     let mode = if backend == Backend::Memory { Mode::Async } else { mode };
     let mut of_schema = Vec::new();
     match schema {
@@ -267,7 +267,7 @@ fn variants(args: &Args, backend: Backend, schema: SchemaName, mode: Mode) -> Ve
     with(&of_schema, &args.per_transaction, |subject, &count| subject.sharing = count)
 }
 
-/// Each of `subjects` with each of `values`.
+/// Returns each of `subjects` combined with each of `values`.
 fn with<T>(
     subjects: &[Subject],
     values: &[T],
@@ -366,7 +366,7 @@ fn write(path: &Path, text: &str) -> Result<(), UbenchError> {
         .map_err(|error| UbenchError::failed(format!("write {}", path.display()), error))
 }
 
-/// One store as the program of 2012 measured and printed it.
+/// Measures one store and prints the result as the program of 2012 did.
 fn run_as_2012(args: &Args) -> Result<(), UbenchError> {
     let [store] = &args.stores[..] else {
         return Err(UbenchError::usage("--compat takes one store: mysql, sqlite or memfile"));
@@ -404,7 +404,7 @@ fn run_as_2012(args: &Args) -> Result<(), UbenchError> {
     let report = ubench::measure(&request, &mut |told| match told {
         Told::Marks(step, hits) => {
             let line = compat::progress(step, hits, (backend, is_compiled), is_verbose);
-            // A closed output shows at the end.
+            // The final print reports a closed output.
             let _ = netio::stdout::print(&line);
         }
         Told::Note(note) => netio::stderr::print_line(format_args!("note: {note}")),

@@ -1,4 +1,4 @@
-//! `godwit advise` as a program: what it prints, and how it ends.
+//! `godwit advise` as a program: its output and its exit code.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use crate::common::TempFolder;
 use serde_json::Value;
 
-/// A configuration with planted faults, which `dhcp-config` has for its own tests.
+/// Returns a configuration with planted faults, which `dhcp-config` has for its own tests.
 fn planted(name: &str) -> String {
     crate_file("dhcp-config", &format!("advise/{name}"))
 }
@@ -22,7 +22,7 @@ fn advise(words: &[&str]) -> Output {
     command.arg("advise").args(words).output().expect("the binary starts")
 }
 
-/// Runs and returns exit code, standard output and standard error.
+/// Runs the command and returns exit code, standard output and standard error.
 fn said(words: &[&str]) -> (Option<i32>, String, String) {
     let output = advise(words);
     let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
@@ -39,7 +39,7 @@ fn faults(document: &Value) -> Vec<&str> {
     findings.iter().map(|finding| finding["fault"].as_str().expect("a word")).collect()
 }
 
-/// A result folder in which one server wrote so many leases per second.
+/// Returns a result folder in which one server wrote `leases_per_s` leases per second.
 fn result(name: &str, protocol: &str, leases_per_s: f64) -> TempFolder {
     let folder = TempFolder::new(name);
     let summary = serde_json::json!({
@@ -58,7 +58,7 @@ fn the_exit_code_says_whether_something_is_too_dear() {
     for (share, code) in [("38%", 3), ("0.39", 0), ("0", 3), ("100%", 0)] {
         assert_eq!(said(&[&one_thread, "--share", share]).0, Some(code), "{share}");
     }
-    // What nobody measured is not above anything.
+    // A setting without a measurement does not exceed any share.
     for name in ["high-availability.conf", "no-reservations6.conf"] {
         let (code, text, error) = said(&[&planted(name), "--share", "65%"]);
         assert_eq!(code, Some(0), "{name}: {text}{error}");
@@ -126,7 +126,8 @@ fn lease_files_tell_which_pools_are_nearly_full() {
     let file = planted("pools.conf");
     let without = json(&[&file]);
     assert!(!faults(&without).contains(&"nearly-full-pool"), "{without}");
-    // 19 of 20 addresses are leased; that one was reclaimed, and 50 of the other pool given back.
+    // 19 of 20 addresses are leased; the other one was reclaimed, and 50 of the other pool were
+    // released.
     let document = json(&[&file, "--leases", &planted("pools.csv")]);
     assert_eq!(faults(&document)[0], "nearly-full-pool");
     let finding = &document["findings"][0];

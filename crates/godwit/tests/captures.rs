@@ -18,16 +18,15 @@ use packet_wire::pcap::Reader;
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 
-/// The messages of a capture: the names of its queries in their order, and how many DISCOVERs it
-/// has.
+/// Messages of a capture: the names of its queries in order, and the number of DISCOVERs.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Messages {
     queries: Vec<String>,
     discovers: u64,
 }
 
-/// The queries to port 53 and the DISCOVERs that tshark finds in `file`, by the capture that they
-/// name.
+/// Returns the queries to port 53 and the DISCOVERs that tshark finds in `file`, by the capture
+/// that their names contain.
 fn found_by_tshark(file: &Path) -> BTreeMap<String, Messages> {
     let output = Command::new("tshark")
         .args(["-n", "-Q", "-r"])
@@ -64,7 +63,7 @@ fn found_by_tshark(file: &Path) -> BTreeMap<String, Messages> {
     found
 }
 
-/// The packets of each file of `folder`, as capinfos counts them.
+/// Returns the number of packets in each file of `folder`, counted by capinfos.
 fn counted_by_capinfos(folder: &Path, captures: &[Capture]) -> BTreeMap<String, u64> {
     let mut command = Command::new("capinfos");
     command.args(["-T", "-r", "-m", "-M", "-c"]).current_dir(folder);
@@ -76,7 +75,7 @@ fn counted_by_capinfos(folder: &Path, captures: &[Capture]) -> BTreeMap<String, 
     rows.filter_map(|(name, cell)| Some((name.to_owned(), count(cell)?))).collect()
 }
 
-/// The name that a query without its identifier asks for.
+/// Returns the name in a query without its identifier.
 fn name_of(query: &[u8]) -> String {
     let (mut name, mut rest) = (String::new(), query.get(10..).unwrap_or_default());
     while let Some((&len, behind)) = rest.split_first()
@@ -90,7 +89,8 @@ fn name_of(query: &[u8]) -> String {
     name
 }
 
-/// Returns what `dns load -d` asks of the capture and the sentence that counts its packets.
+/// Returns the queries that `dns load -d` sends for the capture, and the sentence that counts its
+/// packets.
 fn asked(file: &Path) -> (Vec<String>, String) {
     let recorder = Recorder::start();
     let words = ["-s", &recorder.address.to_string(), "-q", "1", "-n", "1", "--linger-s", "0"];
@@ -183,7 +183,7 @@ fn each_capture_is_read_as_tshark_reads_it_or_states_why_not() {
         let path = folder.path().join(&capture.name);
         fs::write(path, &capture.octets).expect("the folder can be written");
     }
-    // One run of tshark for all files that it can take together, since it takes long to start.
+    // tshark takes long to start, so one run reads all files that it can read together.
     let merged = folder.path().join("merged");
     let mergeable =
         captures.iter().filter(|capture| capture.is_mergeable).map(|capture| &capture.name);
@@ -217,7 +217,7 @@ fn each_capture_is_read_as_tshark_reads_it_or_states_why_not() {
             let stated = differs.get(name).map_or("no difference", String::as_str);
             wrong.push(format!("{name}: {stated} is stated; tshark {theirs:?}, ours {ours:?}"));
         }
-        // Capinfos counts none of a link that it does not know.
+        // capinfos counts no packets of an unknown link type.
         let expected =
             packets.get(name).copied().or_else(|| differs.contains_key(name).then_some(all));
         if accounted != all || expected != Some(all) {

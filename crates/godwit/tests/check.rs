@@ -1,5 +1,5 @@
-//! `-t` and `-c` agree: what a server does not start with is refused by the check, for people and
-//! as JSON.
+//! Agreement of `-t` and `-c`: the check refuses every configuration that a server does not start
+//! with, as text and as JSON.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use crate::common::{self, ServerProcess, TempFolder, free_port, run_bounded};
 use serde_json::{Value, json};
 
-/// A configuration of `family` (4 or 6) that a server starts with, without a subnet.
+/// Returns a configuration of `family` (4 or 6) that a server starts with, without a subnet.
 fn sound(family: u8, folder: &Path) -> Value {
     let socket = if family == 4 { "lo/127.0.0.1" } else { "lo" };
     let mut settings = json!({
@@ -23,7 +23,7 @@ fn sound(family: u8, folder: &Path) -> Value {
     settings
 }
 
-/// Configurations that no server starts with: a key, its value, and what `-t` says of it.
+/// Returns configurations that no server starts with: a key, its value, and the message of `-t`.
 fn refused() -> Vec<(&'static str, Value, &'static str)> {
     let library = |name: &str| json!([ { "library": name } ]);
     vec![

@@ -1,5 +1,5 @@
-//! Debian's clients on the server's own link: each gets an address before it has one, keeps it by
-//! unicast, and gives it back; what went over the link is sound.
+//! Debian's clients on the server's own link: each gets an address before it has one, renews it by
+//! unicast, and releases it. The test checks the packets on the link.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::common::link::{CLIENT_END, Link, SERVER_END};
 use crate::common::scene::{Family, Scene};
 use crate::common::{ServerProcess, TempFolder, figure, require, waited_until};
 
-/// What a client's hook script does: it configures the interface and nothing else of the machine.
+/// Hook script of a client: it configures the interface and nothing else on the machine.
 const HOOK: &str = r#"#!/bin/sh
 case "$reason$1" in
     BOUND|RENEW|REBIND|REBOOT) ip addr replace "$new_ip_address/24" dev "$interface" ;;
@@ -47,7 +47,7 @@ const DHCP4: Family = Family {
     hook: HOOK,
 };
 
-/// Ends everything and looks at what went over the link.
+/// Ends everything and checks the packets on the link.
 fn judge(scene: Scene) {
     let ended = scene.end("dhcp.option.dhcp == 7");
     let (log, captured) = (&ended.log, &ended.captured);
@@ -55,20 +55,21 @@ fn judge(scene: Scene) {
     assert_eq!(captured.packets(&[], &wrong), Vec::<String>::new());
     let all = captured.packets(&FIELDS, "dhcp");
     let count = |packet: &str| all.iter().filter(|known| known.starts_with(packet)).count();
-    // An offer is a frame that the server has built whole, both checksums included.
+    // The server builds the whole frame of an offer, both checksums included.
     assert!(count("2|10.77.0.1|") > 0, "{all:#?}");
     assert_eq!(count("2|"), all.iter().filter(|p| is_good_offer(p)).count(), "{all:#?}");
-    // Kept by unicast, and answered so; given back by unicast.
+    // The client renews by unicast, gets a unicast reply, and releases by unicast.
     assert!(count("3|10.77.0.10|10.77.0.1|10.77.0.10|") > 0, "{all:#?}");
     assert!(count("5|10.77.0.1|10.77.0.10|10.77.0.10|") > 0, "{all:#?}");
     assert!(count("7|10.77.0.10|10.77.0.1|10.77.0.10|") > 0, "{all:#?}");
-    // Each message was taken in once, whichever kind of socket it came through.
+    // The server received each message once, over either kind of socket.
     for (name, kind) in [("DHCPDISCOVER", "1|"), ("DHCPREQUEST", "3|"), ("DHCPRELEASE", "7|")] {
         assert_eq!(figure(log, name), count(kind), "{log}\n{all:#?}");
     }
 }
 
-/// What tshark says of each message: kind, source, destination, `ciaddr`, both checksums.
+/// Arguments with which tshark prints of each message: kind, source, destination, `ciaddr`, both
+/// checksums.
 const FIELDS: [&str; 20] = [
     "-oip.check_checksum:TRUE",
     "-oudp.check_checksum:TRUE",
@@ -102,7 +103,7 @@ fn dhclient_gets_keeps_and_releases_an_address() {
     let names = ["hook", "dhclient.leases", "dhclient.pid", "dhclient.conf"];
     let files = names.map(|name| scene.path(name));
     let [hook, leases, pid, conf] = files.each_ref().map(String::as_str);
-    // How long it tries before it gives up, in seconds.
+    // Seconds until the client gives up.
     fs::write(conf, "timeout 600;\n").expect("the test's folder can be written");
     let common = ["-cf", conf, "-sf", hook, "-lf", leases, "-pf", pid, CLIENT_END];
     scene.start(&[&["dhclient", "-d", "-1"], &common[..]].concat());
@@ -119,7 +120,8 @@ fn udhcpc_gets_keeps_and_releases_an_address() {
     // With the broadcast flag set.
     scene.start(&["udhcpc", "-f", "-B", "-i", CLIENT_END, "-s", &hook]);
     scene.wait_for_rows(1, "0");
-    // It keeps a lease by half its time or when told to; told, once it has its address.
+    // The client renews after half of the lease time, or on a signal; send it once the client has
+    // its address.
     let has_address = || {
         let output = scene.link.at_client().args(["ip", "-4", "addr"]).output().expect("ip runs");
         String::from_utf8_lossy(&output.stdout).contains("10.77.0.10/")
@@ -136,7 +138,8 @@ fn udhcpc_gets_keeps_and_releases_an_address() {
 fn dhcpcd_gets_keeps_and_releases_an_address() {
     let Some(mut scene) = Scene::set(&DHCP4, "dhcpcd", &["dhcpcd"]) else { return };
     let hook = scene.path("hook");
-    // `ip netns exec` gives it mounts of its own: it sees none of the machine's leases and sockets.
+    // `ip netns exec` gives the client mounts of its own, so it sees none of the machine's leases
+    // and sockets.
     let script = format!(
         "mount -t tmpfs tmpfs /var/lib/dhcpcd && mount -t tmpfs tmpfs /run && \
          exec dhcpcd -4 -B -A -L -f /dev/null -c '{hook}' {CLIENT_END}"
@@ -148,7 +151,7 @@ fn dhcpcd_gets_keeps_and_releases_an_address() {
     judge(scene);
 }
 
-/// One exchange by udhcpc on `interface`; whether it got an address.
+/// Runs one exchange by udhcpc on `interface`, and returns true if the client got an address.
 fn one_exchange(link: &Link, interface: &str) -> bool {
     let mut command = link.at_client();
     command.args(["timeout", "600", "udhcpc", "-f", "-q", "-n", "-t", "300", "-T", "1"]);
@@ -171,7 +174,7 @@ fn interfaces_that_come_later_are_served_without_a_restart() {
     link.join("sv0", "cv0", "10.77.0.1/24");
     server.wait_for("listening on sv0 for clients on the link");
     assert!(one_exchange(&link, "cv0"), "{}", server.log());
-    // Another interface of the same name, which gets its address late.
+    // Another interface with that name, which gets its address late.
     link.ip_at_server("link del sv0");
     server.wait_for("no longer listening on sv0 for clients on the link");
     link.join("sv0", "cv0", "192.0.2.1/24");
@@ -179,7 +182,7 @@ fn interfaces_that_come_later_are_served_without_a_restart() {
     server.wait_for("interface `sv0` has no IPv4 address");
     link.ip_at_server("addr add 10.77.0.1/24 dev sv0");
     assert!(one_exchange(&link, "cv0"), "{}", server.log());
-    // A reload with other interfaces, and with all of them.
+    // A reload with other interfaces, and one with all of them.
     link.join("sv1", "cv1", "10.78.0.1/24");
     configuration(folder.path(), r#""interfaces": [ "sv1/10.78.0.1" ]"#);
     server.signal("HUP");

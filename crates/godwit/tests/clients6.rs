@@ -1,5 +1,5 @@
-//! Debian's DHCPv6 clients on the server's own link: each gets an address and a prefix, keeps them
-//! and gives them back for others to have; what went over the link is sound.
+//! Debian's DHCPv6 clients on the server's own link: each gets an address and a prefix, renews
+//! them, and releases them for other clients. The test checks the packets on the link.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +10,7 @@ use crate::common::link::{CLIENT_ADDRESS, CLIENT_END, Link, SERVER_ADDRESS, SERV
 use crate::common::scene::{ClientProcess, Family, Scene, write_hook};
 use crate::common::{ServerProcess, TempFolder, configuration6, figure, require, waited_until};
 
-/// Tells what dhclient and dhcpcd say that they have, one lease a line.
+/// Hook script that writes the leases of dhclient and dhcpcd to a file, one per line.
 const HOOK: &str = r#"#!/bin/sh
 for lease in "$new_ip6_address" "$new_ip6_prefix" "$new_dhcp6_ia_na1_ia_addr1" \
     "${new_dhcp6_ia_pd1_prefix1:+$new_dhcp6_ia_pd1_prefix1/$new_dhcp6_ia_pd1_prefix1_length}"
@@ -25,7 +25,7 @@ const DHCP6: Family = Family {
         link.join_by_ipv6(SERVER_END, CLIENT_END);
         link.ip_at_server("addr add 2001:db8:1::1/64 dev sv0 nodad");
     },
-    // It listens at that address too, and yet answers from the link's.
+    // The server also listens at that address, and still replies from the address of the link.
     configuration: |folder| {
         configuration(folder, r#""sv0/2001:db8:1::1""#, &[SERVER_END], Supply::One)
     },
@@ -34,7 +34,7 @@ const DHCP6: Family = Family {
     hook: HOOK,
 };
 
-/// What each link has to give.
+/// Number of leases that each link has.
 #[derive(Clone, Copy)]
 enum Supply {
     /// One address and one prefix.
@@ -59,17 +59,17 @@ fn configuration(folder: &Path, interfaces: &str, links: &[&str], supply: Supply
             )
         })
         .collect();
-    // dhcpcd tells its hook that it is bound once it knows that nobody else has the address, after
-    // two seconds at most; a renewal before that is all that it tells.
+    // dhcpcd calls its hook for BOUND once it knows that no other client has the address, after at
+    // most two seconds. A renewal before that would be its only call.
     let further = r#""renew-timer": 20, "rebind-timer": 3000, "cache-threshold": 0.0,
         "option-data": [ { "name": "dns-servers", "data": "2001:db8::53" } ],"#;
     configuration6(folder, interfaces, further, &subnets.join(",\n"))
 }
 
-/// What the pools of the first link hold, as a client writes it.
+/// Contents of the first link's pools, as a client writes them.
 const LEASES: [&str; 2] = ["2001:db8:100::/56", "2001:db8:1::10"];
 
-/// The last row of each address and prefix, which is written as a client writes it.
+/// Returns the last row of each address and prefix, by the text that a client writes for it.
 fn rows(leases: &str) -> BTreeMap<String, Vec<&str>> {
     let rows = leases.lines().skip(1).map(|row| row.split(',').collect::<Vec<_>>());
     rows.map(|row| match (row[6], row[8]) {
@@ -80,7 +80,7 @@ fn rows(leases: &str) -> BTreeMap<String, Vec<&str>> {
     .collect()
 }
 
-/// What client number `number` by dhclient is started with: it has an identity of its own.
+/// Returns the command line of dhclient as client number `number`, with an identity of its own.
 fn dhclient(scene: &Scene, number: usize, duid_type: &str) -> Vec<String> {
     let leases = scene.path(&format!("dhclient{number}.leases"));
     let pid = scene.path(&format!("dhclient{number}.pid"));
@@ -101,15 +101,15 @@ fn wait_for_both(scene: &Scene, count: usize, state: &str) {
     let leases = scene.read("leases.csv");
     let are_all = waited_until(|| {
         let text = scene.read("leases.csv");
-        // The last line may be on its way.
+        // The last line may be incomplete.
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         rows(whole).values().filter(|row| row[13] == state).count() == LEASES.len()
     });
     assert!(are_all, "not all in state {state}: {leases}");
 }
 
-/// Ends a scene in which a client has released its leases: what it said that it had is what was
-/// leased, another client gets the same, and what went over the link is sound.
+/// Ends a scene in which a client has released its leases: the client's leases were those of the
+/// lease file, another client gets the same ones, and the packets on the link are correct.
 fn judge(mut scene: Scene) {
     let heard = scene.read("hook.heard");
     for what in ["BOUND6", "RENEW6"] {
@@ -140,13 +140,13 @@ fn judge(mut scene: Scene) {
     assert_eq!(captured.badly_framed_dhcpv6(), Vec::<String>::new());
     let all = captured.packets(&FIELDS, "dhcpv6");
     let count = |packet: String| all.iter().filter(|known| **known == packet).count();
-    // Everything is multicast, and answered from the link's own address.
+    // The client multicasts every request, and the server replies from the address of the link.
     let asked = |kind: u8| count(format!("{kind}|{CLIENT_ADDRESS}|ff02::1:2|546|547"));
     let answered = |kind: u8| count(format!("{kind}|{SERVER_ADDRESS}|{CLIENT_ADDRESS}|547|546"));
     let mut sum = answered(2) + answered(7);
     for (name, kind) in [("SOLICIT", 1), ("REQUEST", 3), ("RENEW", 5), ("RELEASE", 8)] {
         assert!(asked(kind) > 0, "{name}: {all:#?}");
-        // It was taken in once.
+        // The server received it once.
         assert_eq!(figure(log, name), asked(kind), "{log}\n{all:#?}");
         sum += asked(kind);
     }
@@ -155,7 +155,7 @@ fn judge(mut scene: Scene) {
     assert_eq!(answered(7), asked(3) + asked(5) + asked(8), "{all:#?}");
 }
 
-/// What tshark says of each message: kind, addresses, ports.
+/// Arguments with which tshark prints of each message: kind, addresses, ports.
 const FIELDS: [&str; 16] = [
     "-T",
     "fields",
@@ -200,7 +200,8 @@ fn dhcpcd_gets_keeps_and_releases_an_address_and_a_prefix() {
         scene.path("hook")
     );
     fs::write(&config, asked).expect("the test's folder can be written");
-    // `ip netns exec` gives it mounts of its own: it sees none of the machine's leases and sockets.
+    // `ip netns exec` gives the client mounts of its own, so it sees none of the machine's leases
+    // and sockets.
     let script = format!(
         "mount -t tmpfs tmpfs /var/lib/dhcpcd && mount -t tmpfs tmpfs /run && \
          exec dhcpcd -6 -B -f '{config}' {CLIENT_END}"
@@ -213,7 +214,7 @@ fn dhcpcd_gets_keeps_and_releases_an_address_and_a_prefix() {
     judge(scene);
 }
 
-/// Waits until the client has told its hook that it keeps what it has.
+/// Waits until the client has reported a renewal to its hook.
 fn wait_for_renewal(scene: &Scene) {
     let has_renewed = || {
         let heard = scene.read("hook.heard");
@@ -222,9 +223,9 @@ fn wait_for_renewal(scene: &Scene) {
     assert!(waited_until(has_renewed), "{}", scene.read("hook.heard"));
 }
 
-/// One exchange by dhclient on `interface`, where `subnet` is served.
+/// Runs one exchange by dhclient on `interface`, where the server has `subnet`.
 fn one_exchange(link: &Link, folder: &Path, interface: &str, subnet: u8, server: &ServerProcess) {
-    // Addresses that are still tentative are no good to dhclient.
+    // dhclient cannot use tentative addresses.
     let is_ready = || {
         let words = ["ip", "-6", "addr", "show", "dev", interface, "scope", "link"];
         let output = link.at_client().args(words).output().expect("ip runs");
@@ -264,16 +265,16 @@ fn interfaces_that_come_later_are_served_without_a_restart() {
     let config = configuration(folder, r#""sv0""#, &links, Supply::Plenty);
     let server = ServerProcess::start_on_standard_ports(link.at_server(), "dhcp6", &config, folder);
     server.wait_for("this machine has no interface `sv0`");
-    // Its link-local address comes by itself and cannot be used at first.
+    // The link-local address comes by itself and is not usable at first.
     link.join("sv0", "cv0", "2001:db8:1::1/64");
     server.wait_for("listening on sv0, fe80::");
     one_exchange(&link, folder, "cv0", 1, &server);
-    // Another interface of the same name.
+    // Another interface with that name.
     link.ip_at_server("link del sv0");
     server.wait_for("no longer listening on sv0, ff02::1:2");
     link.join_by_ipv6("sv0", "cv0");
     server.wait_for("listening on sv0, fe80::1\n");
-    // A reload that adds an interface, and one that leaves it to the server which there are.
+    // A reload that adds an interface, and one that lets the server find the interfaces.
     configuration(folder, r#""sv0", "sv1""#, &links, Supply::Plenty);
     server.signal("HUP");
     server.wait_for("listening on sv1, fe80::1\n");
@@ -287,7 +288,7 @@ fn interfaces_that_come_later_are_served_without_a_restart() {
     for (client_end, subnet) in [("cv0", 1), ("cv1", 2)] {
         one_exchange(&link, folder, client_end, subnet, &server);
     }
-    // That an address is not ready is no failure.
+    // An address that is not ready is not a failure.
     let log = server.stop();
     assert!(!log.contains("cannot bind"), "{log}");
 }

@@ -1,5 +1,5 @@
-//! Every command when nobody reads its outputs any more: it ends as usual, never by a signal, and
-//! one that prints on and on ends by itself.
+//! Every command after the readers of its outputs have gone: it ends as usual, never by a signal,
+//! and an endless command ends by itself.
 
 use std::fs;
 use std::io::{PipeWriter, pipe};
@@ -10,19 +10,19 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use crate::common::ports::free_port;
 use crate::common::{TempFolder, configuration, configuration6, confine, waited_until};
 
-/// The end of a command that a row expects.
+/// End of a command that a row expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ends {
-    /// It ends with a code.
+    /// Command that ends with a code.
     ByItself,
-    /// It prints on and on until the reader of its standard output has gone.
+    /// Command that prints endlessly until the reader of its standard output has gone.
     WhenClosed,
-    /// It serves until SIGTERM comes, whoever reads its outputs.
+    /// Command that serves until SIGTERM comes, also without readers of its outputs.
     BySigterm,
 }
 use Ends::{ByItself, BySigterm, WhenClosed};
 
-/// Command lines of every command: those with output, endless ones, and wrong ones, which complain.
+/// Command lines of every command: with output, endless, and wrong ones, which print errors.
 const ROWS: &[(Ends, &str)] = &[
     (ByItself, "lab run no-such-plan"),
     (ByItself, "lab report FOLDER/none"),
@@ -52,7 +52,7 @@ const ROWS: &[(Ends, &str)] = &[
     (ByItself, "db upload sqlite -4 -n FOLDER/none -i FOLDER/leases"),
     (ByItself, "db recount sqlite -n FOLDER/none"),
     (ByItself, "kea-lfc -v"),
-    // Nobody listens at the port; its standard input is empty.
+    // No process listens at the port; the command's standard input is empty.
     (ByItself, "kea-shell --host 127.0.0.1 --port 9 --timeout 5 list-commands"),
     (ByItself, "kea-lfc -4 -d -p FOLDER/pid -x FOLDER/2 -i FOLDER/1 -o FOLDER/o -f FOLDER/f"),
     (ByItself, "keactrl status -c WRONG"),
@@ -125,7 +125,7 @@ impl Files {
         Self { folder, words }
     }
 
-    /// Starts `line` with the outputs; standard input is at its end.
+    /// Starts `line` with the outputs and an empty standard input.
     fn start(&self, line: &str, stdout: Stdio, stderr: Stdio) -> Child {
         let line =
             self.words.iter().fold(line.to_owned(), |line, (name, path)| line.replace(name, path));
@@ -138,14 +138,14 @@ impl Files {
     }
 }
 
-/// Returns a pipe that nobody reads.
+/// Returns a pipe without a reader.
 fn closed() -> PipeWriter {
     let (reader, writer) = pipe().unwrap();
     drop(reader);
     writer
 }
 
-/// Returns whether the process has a handler for SIGTERM.
+/// Returns true if the process has a handler for SIGTERM.
 fn takes_sigterm(pid: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
@@ -179,7 +179,7 @@ fn no_command_ends_by_a_signal_or_runs_on_when_nobody_reads_its_outputs() {
             (closed().into(), Stdio::null()),
             (Stdio::null(), closed().into()),
         ];
-        // The standard output of the last is open, so nothing ends an endless command.
+        // The last combination has an open standard output, so nothing ends an endless command.
         let count = if *ends == WhenClosed { 2 } else { 3 };
         for (stdout, stderr) in outputs.into_iter().take(count) {
             let status = end_of(files.start(line, stdout, stderr), *ends, line);
@@ -188,7 +188,7 @@ fn no_command_ends_by_a_signal_or_runs_on_when_nobody_reads_its_outputs() {
     }
 }
 
-/// Returns the words of the commands below `words` that have none below them.
+/// Returns the words of the commands below `words` that have no subcommands.
 fn leaves(words: &[String]) -> Vec<String> {
     let output = Command::new(env!("CARGO_BIN_EXE_godwit")).args(words).arg("--help").output();
     let help = String::from_utf8(output.unwrap().stdout).unwrap();

@@ -1,5 +1,5 @@
-//! The manual's page for those who come from Kea, held against Kea's own list of keys and against
-//! the commands of the running servers.
+//! Comparison of the manual's page for users of Kea with Kea's own list of keys and with the
+//! commands of the running servers.
 
 use crate::common;
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 /// Kea's examples that have every key.
 const EXAMPLES: &str = "/usr/share/doc/kea/examples";
 
-/// How a cell may begin that compares with Kea.
+/// Words that a cell with a comparison to Kea may begin with.
 const STATUS: [&str; 3] = ["same", "different", "not yet"];
 
 struct NoFiles;
@@ -28,7 +28,7 @@ impl IncludeResolver for NoFiles {
     }
 }
 
-/// The rows of `page` whose comparison does not begin with a word of [`STATUS`].
+/// Returns the rows of `page` whose comparison does not begin with a word of [`STATUS`].
 fn without_status(page: &str, first: &str) -> Vec<String> {
     let has_status = |cell: &str| {
         STATUS.iter().any(|status| {
@@ -41,7 +41,7 @@ fn without_status(page: &str, first: &str) -> Vec<String> {
     odd.map(|row| row.join(" | ")).collect()
 }
 
-/// Every key below `value`, with the place that it stands in.
+/// Collects every key below `value`, with its scope.
 fn collect(value: &Value, place: &str, keys: &mut BTreeSet<(String, String)>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| collect(item, place, keys)),
@@ -60,7 +60,7 @@ fn collect(value: &Value, place: &str, keys: &mut BTreeSet<(String, String)>) {
     }
 }
 
-/// The keys that occur in Kea's example for `family`, and those that our defaults add.
+/// Returns the keys that occur in Kea's example for `family`, and those that Godwit's defaults add.
 fn keys_of_kea(family: u8) -> BTreeSet<(String, String)> {
     let path = format!("{EXAMPLES}/kea{family}/all-keys.json");
     let text = fs::read_to_string(&path).expect("kea-doc is installed");
@@ -109,7 +109,7 @@ fn every_row_says_how_it_compares() {
     }
 }
 
-/// A configuration for the server of `family` with every hook library, and its unix socket.
+/// Returns a configuration for the server of `family` with every hook library, and its unix socket.
 fn with_every_command(family: u8, folder: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
     let libraries =
         ["class_cmds", "flex_id", "host_cmds", "lease_cmds", "stat_cmds", "subnet_cmds"];
@@ -132,7 +132,7 @@ fn with_every_command(family: u8, folder: &Path) -> (std::path::PathBuf, std::pa
     (config, socket)
 }
 
-/// What the server of `family` answers to `list-commands`.
+/// Returns the answer of the server of `family` to `list-commands`.
 fn commands(family: u8) -> Vec<String> {
     let folder = TempFolder::new(&format!("coming-from-kea-{family}"));
     let (config, socket) = with_every_command(family, folder.path());
@@ -161,7 +161,7 @@ fn every_command_of_the_servers_has_a_row() {
     for family in [4_u8, 6] {
         let names = commands(family);
         assert!(names.len() >= 75, "DHCPv{family}: only {} commands", names.len());
-        // Hook libraries bring the commands of both families.
+        // A hook library adds the commands of both families.
         let is_row = |row: &str, name: &str| ["4", "6"].iter().any(|f| row.replace('#', f) == name);
         let is_told = |name: &String| told.iter().any(|row| is_row(row, name));
         let untold: Vec<_> = names.iter().filter(|name| !is_told(name)).collect();

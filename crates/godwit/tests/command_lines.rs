@@ -1,7 +1,7 @@
-//! Command lines as people publish them for dnsperf, resperf, perfdhcp, trafgen, ifpps and iperf
+//! Published command lines of dnsperf, resperf, perfdhcp, trafgen, ifpps and iperf
 //! (`command_lines/lines.toml`): by the name of the tool and as a subcommand each runs unchanged,
-//! or is refused by a message that says what to write. A line that would run for long is
-//! interrupted as soon as it has sent or printed something.
+//! or is refused with a message that says what to write. The test interrupts a line that would run
+//! for long as soon as it has sent or printed something.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use crate::common::namespaces::Namespaces;
 use crate::common::{PATIENCE, TempFolder, is_root, require};
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
-/// Time between two looks at what a line has done.
+/// Interval between two looks at the progress of a line.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 #[derive(serde::Deserialize)]
@@ -24,7 +24,7 @@ struct Line {
     line: String,
     #[serde(rename = "from")]
     _from: String,
-    /// Words of the message by which it is refused.
+    /// Words of the message that refuses the line.
     refused: Option<String>,
 }
 
@@ -42,7 +42,7 @@ fn table() -> Table {
     toml::from_str(&fs::read_to_string(path).expect("it can be read")).expect("a table of lines")
 }
 
-/// The words of `line`, as a shell divides them: at blanks that are not in single quotes.
+/// Splits `line` into words as a shell does: at blanks outside single quotes.
 fn words(line: &str) -> Vec<String> {
     let quoted = line.split('\'').enumerate();
     let parts = quoted.flat_map(|(at, part)| match at % 2 {
@@ -52,7 +52,7 @@ fn words(line: &str) -> Vec<String> {
     parts.collect()
 }
 
-/// A namespace with the addresses, interfaces and files that lines name, in a folder of its own.
+/// Namespace with the addresses, interfaces and files that lines name, in a folder of its own.
 struct Stage {
     namespace: Namespaces<1>,
     folder: TempFolder,
@@ -60,7 +60,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// The stage of the lines of `tools`, with the interfaces that they name.
+    /// Makes the stage for the lines of `tools`, with the interfaces that they name.
     fn new(tools: &[&str]) -> Option<Self> {
         if !require(&["ip"]) || !is_root() {
             return None;
@@ -92,7 +92,7 @@ impl Stage {
         Some(stage)
     }
 
-    /// Does what each line of `batch` asks `ip` for.
+    /// Runs the `ip` commands of `batch`.
     fn ip_batch(&self, batch: &str) {
         let file = self.path("batch");
         fs::write(&file, batch).expect("the folder can be written");
@@ -103,7 +103,8 @@ impl Stage {
         self.folder.path().join(name)
     }
 
-    /// `program` in the namespace, its output in the files `out` and `err` of the folder.
+    /// Returns `program` as a command in the namespace, with its output in the files `out` and
+    /// `err` of the folder.
     fn command(&self, program: &Path, words: &[String], outputs: &str) -> Command {
         let mut command = inside(&self.namespace[0]);
         command.arg(program).args(words).current_dir(self.folder.path());
@@ -119,7 +120,7 @@ impl Stage {
         String::from_utf8_lossy(&octets).into_owned()
     }
 
-    /// Starts `godwit` with `words` to serve the lines, and waits until it has said something.
+    /// Starts `godwit` with `words` as a server for the lines, and waits for its first output.
     fn serve(&self, words: &str, number: usize) -> Server {
         let words: Vec<String> = words.split(' ').map(ToOwned::to_owned).collect();
         let name = format!("server{number}");
@@ -135,8 +136,7 @@ impl Stage {
         server
     }
 
-    /// Returns how much the namespace has sent: datagrams, segments of TCP, or frames by
-    /// interfaces.
+    /// Returns the number of datagrams, TCP segments, or frames that the namespace has sent.
     fn sent(&self, by_frames: bool) -> u64 {
         // /proc/thread-self/net is that of the thread's namespace.
         within(&self.namespace[0], || {
@@ -160,7 +160,7 @@ impl Stage {
     }
 }
 
-/// The number below `name` in the lines of `/proc/net/snmp` that begin with `group`.
+/// Returns the number under `name` in the lines of `/proc/net/snmp` that begin with `group`.
 fn counter(text: &str, group: &str, name: &str) -> u64 {
     let mut lines = text.lines().filter(|line| line.starts_with(group));
     let (names, numbers) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
@@ -181,7 +181,7 @@ fn content(kind: &str) -> Vec<u8> {
     }
 }
 
-/// A process that is killed with the value.
+/// Process that ends with the value.
 struct Server(Child);
 
 impl Drop for Server {
@@ -191,30 +191,30 @@ impl Drop for Server {
     }
 }
 
-/// The result of a line.
+/// Result of a line.
 struct Done {
     status: ExitStatus,
     out: String,
     err: String,
 }
 
-/// When a line has shown that it runs, and is interrupted.
+/// Sign that a line runs and that the test may interrupt it.
 #[derive(Clone, Copy)]
 enum Sign {
-    /// It and its server have sent so many datagrams or segments.
+    /// Number of datagrams or segments that the line and its server have sent.
     Datagrams(u64),
-    /// It has sent so many frames.
+    /// Number of frames that the line has sent.
     Frames(u64),
-    /// It has printed something.
+    /// Any output of the line.
     Output,
 }
 
 impl Stage {
-    /// Runs `program` with `words`, by SIGINT until it has given the sign, and returns its output.
+    /// Runs `program` with `words`, interrupts it by SIGINT after the sign, and returns its output.
     fn run(&self, program: &Path, words: &[String], stdin: &str, sign: Sign) -> Done {
         let mut command = self.command(program, words, "line");
         let mut child = command.stdin(Stdio::piped()).spawn().expect("it starts");
-        // What reads no input closes it.
+        // A program that reads no input closes it.
         let _ = child.stdin.take().expect("it is piped").write_all(stdin.as_bytes());
         let by_frames = matches!(sign, Sign::Frames(_));
         let (before, began) = (self.sent(by_frames), Instant::now());
@@ -239,8 +239,8 @@ impl Stage {
         Done { status, out: self.output("line.out"), err: self.output("line.err") }
     }
 
-    /// Runs each line by the name of its tool and as a subcommand; `has_run` tells by its output
-    /// that one has run.
+    /// Runs each line by the name of its tool and as a subcommand. `has_run` returns true for the
+    /// output of a line that has run.
     fn check(&self, stdin: &str, sign: Sign, serve: Serve, has_run: fn(&str) -> bool) {
         let mut wrong = Vec::new();
         for (number, line) in self.lines.iter().enumerate() {
@@ -270,7 +270,7 @@ impl Stage {
     }
 }
 
-/// Names the server that is to be started before a line, if any.
+/// Function that returns the command line of the server to start before a line, if any.
 type Serve = fn(&str) -> Option<String>;
 
 fn subcommand(tool: &str) -> &'static [&'static str] {

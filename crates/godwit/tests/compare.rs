@@ -1,4 +1,4 @@
-//! `godwit lab compare` and `--runs` as a user meets them: exit codes, messages, files.
+//! `godwit lab compare` and `--runs` as a user sees them: exit codes, messages, files.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -106,7 +106,7 @@ fn runs_are_done_shown_and_kept_and_can_be_overridden() {
     let leases = read("leases.json");
     assert_eq!(leases.as_array().map(Vec::len), Some(1), "all runs of a server together: {leases}");
     assert_eq!(leases[0]["given"], leases[0]["found"]);
-    // Each run began with clients that the server had forgotten.
+    // Each run began with clients unknown to the server.
     for run in 1..=5 {
         let name = if run == 1 { "server.err".to_owned() } else { format!("server-{run}.err") };
         let servers = std::fs::read_dir(folder.join("servers")).expect("folders").flatten();
@@ -150,7 +150,7 @@ fn an_interrupt_after_a_run_keeps_it() {
     let output = child.wait_with_output().expect("it ends");
     let (code, out, _) = said(&output);
     assert_eq!(code, Some(130), "{out}");
-    // Two at least: more when the interrupt came late.
+    // At least two: more if the interrupt came late.
     let (_, rest) = out.split_once("EVERY RUN, leases/s: ").expect(&out);
     let (done, _) = rest.split_once(" of 100 done").expect(&out);
     assert!((2..100).contains(&done.parse::<u32>().expect("a count")), "{out}");

@@ -18,7 +18,7 @@ const MANUAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/book/contr
 const DASHBOARD: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../contrib/grafana-dashboard.json");
 
-/// Adds `keys` (JSON, with a comma behind them) to the global scope of the file `config`.
+/// Adds `keys` (JSON, with a comma after them) to the global scope of the file `config`.
 fn add_keys(config: &Path, keys: &str) {
     let text = fs::read_to_string(config).expect("it was written here");
     let at = text.find(r#""interfaces-config""#).expect("every configuration has interfaces");
@@ -26,7 +26,7 @@ fn add_keys(config: &Path, keys: &str) {
         .expect("the folder can be written");
 }
 
-/// The answer to `command` at the unix socket `path`.
+/// Sends `command` to the unix socket `path` and returns the answer.
 fn command(path: &Path, command: &Value) -> Value {
     let mut stream = UnixStream::connect(path).expect("the server takes commands");
     stream.write_all(command.to_string().as_bytes()).expect("the server reads");
@@ -35,7 +35,7 @@ fn command(path: &Path, command: &Value) -> Value {
     serde_json::from_str(&answer).expect("an answer is JSON")
 }
 
-/// A server with one unix socket.
+/// Starts a server with one unix socket.
 fn start(label: &str) -> (TempFolder, ServerProcess, PathBuf, PathBuf) {
     let folder = TempFolder::new(label);
     let config = configuration(folder.path(), "always", 2);
@@ -50,7 +50,8 @@ fn shell(script: &str) -> Output {
     run_bounded(Command::new("sh").args(["-ec", script]))
 }
 
-/// The blocks of the manual that are fenced with three backquotes: their kind and their text.
+/// Returns the blocks of the manual that are fenced with three backquotes: their kind and their
+/// text.
 fn blocks(manual: &str) -> Vec<(String, String)> {
     let mut parts = manual.split("```");
     parts.next();
@@ -90,7 +91,7 @@ fn the_manual_shows_what_works() {
     let mut answer = String::new();
     for (kind, text) in &blocks {
         match kind.as_str() {
-            // Run before the server was started, which has read what that made.
+            // It ran before the start of the server, which has read its results.
             "sh" if text.contains("openssl req") => {}
             "sh" => {
                 let output = shell(text);
@@ -149,7 +150,7 @@ fn a_client_without_a_certificate_does_not_come_far() {
     let key_pair = |name: &str| format!("--cert {path}/tls/{name}.crt --key {path}/tls/{name}.key");
     assert!(!curl(&key_pair("other")).status.success(), "of another authority");
     assert!(curl(&key_pair("client")).status.success());
-    // The same socket, without being closed, lets everyone in.
+    // The same socket, which stays open, now accepts every client.
     let text = fs::read_to_string(&config).expect("it was written here");
     let optional = format!("\"control-sockets\": {},", socket(false));
     fs::write(&config, text.replace(&required, &optional)).expect("the folder can be written");
@@ -174,7 +175,7 @@ fn a_configuration_is_changed_whole_or_not_at_all() {
     let answer = command(&socket, &json!({ "command": "config-test", "arguments": document }));
     assert_eq!(answer["result"], 0, "{answer}");
     assert_eq!(get()["hash"], before["hash"]);
-    // A socket that cannot be opened leaves everything as it was, the old socket too.
+    // A socket that cannot be opened leaves everything unchanged, the old socket too.
     let mut unreachable = document.clone();
     unreachable["Dhcp4"]["control-sockets"][0]["socket-name"] = json!("/nonexistent/socket");
     let answer = command(&socket, &json!({ "command": "config-set", "arguments": unreachable }));
@@ -190,7 +191,7 @@ fn a_configuration_is_changed_whole_or_not_at_all() {
     let answer = command(&socket, &json!({ "command": "config-reload" }));
     assert_eq!(answer["result"], 0, "{answer}");
     assert_eq!(get()["hash"], before["hash"], "the file still says so");
-    // What is written is read again as the same.
+    // The written file is read as the same configuration.
     command(&socket, &json!({ "command": "config-set", "arguments": document }));
     let hash = get()["hash"].clone();
     let answer = command(&socket, &json!({ "command": "config-write" }));
@@ -234,14 +235,14 @@ fn commands_do_not_stop_packets_and_a_disabled_service_does() {
     assert!(acknowledged.as_u64() >= Some(5));
     let disable = json!({ "command": "dhcp-disable", "arguments": { "max-period": 3600 } });
     assert_eq!(command(&socket, &disable)["result"], 0);
-    // Nothing is given, however long that is waited for.
+    // The server gives no lease, however long the client waits.
     run_with(&["-W", "500000"], "mac=00:0c:01:00:01:00");
     let is_counted = || statistic("pkt4-service-disabled").as_u64() >= Some(5);
     assert!(common::waited_until(is_counted), "{}", statistic("pkt4-service-disabled"));
     assert_eq!(statistic("pkt4-ack-sent"), acknowledged);
     assert_eq!(command(&socket, &json!({ "command": "dhcp-enable" }))["result"], 0);
     assert!(exchange("mac=00:0c:01:00:02:00"));
-    // With a period it comes back by itself.
+    // With a period the service comes back by itself.
     let disable = json!({ "command": "dhcp-disable", "arguments": { "max-period": 1 } });
     assert_eq!(command(&socket, &disable)["result"], 0);
     server.wait_for("the service is disabled");
@@ -304,7 +305,7 @@ fn leases_that_a_command_adds_are_on_disk_when_it_is_answered() {
     assert_eq!(fs::read_to_string(&written).expect("it was written").lines().count(), 25);
     assert_ne!(ask("lease4-write", json!({ "filename": "/tmp/elsewhere.csv" }))["result"], 0);
     server.stop();
-    // Another start finds them all.
+    // The next start finds all leases.
     let server = ServerProcess::start(&config, folder.path());
     let all = command(&socket, &json!({ "command": "lease4-get-all" }));
     assert_eq!(all["arguments"]["leases"].as_array().map(Vec::len), Some(24), "{all}");
@@ -333,7 +334,7 @@ fn a_shutdown_ends_the_server_with_the_value_that_was_asked_for() {
     assert!(!socket.exists() && !folder.path().join("socket.lock").exists());
 }
 
-/// A child that does not outlive the test.
+/// Child process that ends with the test.
 struct Ended(std::process::Child);
 
 impl Drop for Ended {
@@ -343,7 +344,8 @@ impl Drop for Ended {
     }
 }
 
-/// The address that the client with the hardware address 02:00:00:00:00:`client` is offered.
+/// Returns the address that the server offers to the client with the hardware address
+/// 02:00:00:00:00:`client`.
 fn offered(server: &ServerProcess, client: u8) -> Ipv4Addr {
     let socket = UdpSocket::bind(("127.0.0.1", server.relay_port)).expect("the port is free");
     socket.set_read_timeout(Some(common::PATIENCE)).expect("it is a socket");
@@ -377,7 +379,7 @@ fn a_reservation_is_changed_alone_as_with_the_whole_configuration() {
         let mut arguments = arguments;
         arguments["operation-target"] = json!("memory");
         let answer = command(&socket, &json!({ "command": name, "arguments": arguments }));
-        // Whatever came of it, the configuration that is told is the one that is served.
+        // In either case the server serves the configuration that it returns.
         let told = get();
         let whole = json!({ "Dhcp4": told["Dhcp4"] });
         let set = command(&socket, &json!({ "command": "config-set", "arguments": whole }));
@@ -395,7 +397,7 @@ fn a_reservation_is_changed_alone_as_with_the_whole_configuration() {
         assert_eq!(change("reservation-add", given), Some(0));
         assert_eq!(offered(&server, client), Ipv4Addr::new(127, 2, 0, client));
     }
-    // The same client, somebody else's address, no address at all, an address of elsewhere.
+    // The same client, another client's address, no address at all, an address outside the subnet.
     for (name, wrong) in [
         ("reservation-add", host(1, 9)),
         ("reservation-add", host(9, 1)),
@@ -421,7 +423,7 @@ fn a_reservation_is_changed_alone_as_with_the_whole_configuration() {
     server.stop();
 }
 
-/// What Prometheus would read from the server at `socket`.
+/// Returns the text that Prometheus would read from the server at `socket`.
 fn exposition(socket: &Path) -> String {
     let mut stream = UnixStream::connect(socket).expect("the server takes commands");
     let get = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
@@ -431,7 +433,7 @@ fn exposition(socket: &Path) -> String {
     answer.split_once("\r\n\r\n").expect("HTTP has a head").1.to_owned()
 }
 
-/// Every name of a metric in `text`.
+/// Returns every metric name in `text`.
 fn metrics(text: &str) -> Vec<&str> {
     let is_part = |character: char| character.is_ascii_alphanumeric() || character == '_';
     text.split(|character| !is_part(character)).filter(|word| word.starts_with("godwit_")).collect()

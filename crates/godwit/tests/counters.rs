@@ -1,5 +1,6 @@
-//! `godwit ifpps` and `godwit cpustat` as a user meets them: every packet of a veth pair counted, in a
-//! namespace; interfaces that are missing or go away; the same columns and figures as ifpps and mpstat.
+//! `godwit ifpps` and `godwit cpustat` as a user sees them: they count every packet of a veth pair
+//! in a namespace, cope with interfaces that are missing or vanish, and have the same columns and
+//! figures as ifpps and mpstat.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
@@ -9,17 +10,17 @@ use crate::common::{is_root, require, waited_until};
 use serde_json::Value;
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
-/// A frame of 82 octets of a type that no station answers.
+/// Frame of 82 bytes of a type that no station answers.
 const PACKET: &str = "{ eth(da=02:00:00:00:00:05, sa=02:00:00:00:00:01, type=0x88b5), fill(7,68) }";
 const COUNT: u64 = 3_001;
-/// How many lines are looked at before a test gives up: minutes of them.
+/// Number of lines after which a test gives up: minutes of output.
 const LINES_MAX: usize = 12_000;
 
-/// A namespace with a veth pair on which nothing is but what the test sends.
+/// Namespace with a veth pair that carries only the test's packets.
 struct Link(Namespaces<1>);
 
 impl Link {
-    /// `None`, said, where that is not possible.
+    /// Makes the link. Returns `None`, with a message, if that is not possible.
     fn new() -> Option<Self> {
         if !require(&["ip"]) || !is_root() {
             return None;
@@ -51,7 +52,7 @@ impl Link {
     }
 }
 
-/// A command whose lines are read while it runs.
+/// Command whose lines the test reads while it runs.
 struct Running {
     child: Child,
     lines: std::io::Lines<BufReader<ChildStdout>>,
@@ -73,7 +74,7 @@ impl Running {
         serde_json::from_str(&self.line()).expect("JSON")
     }
 
-    /// Ends it as a user does; what is left of its lines, and its exit code.
+    /// Interrupts the command as a user does, and returns the rest of its lines and its output.
     fn interrupt(self) -> (Vec<String>, Output) {
         let pid = self.child.id().to_string();
         Command::new("kill").args(["-INT", &pid]).status().expect("kill runs");
@@ -93,7 +94,7 @@ impl Drop for Killed {
     }
 }
 
-/// A process that goes away with the value.
+/// Process that ends with the value.
 struct Killed(Child);
 
 fn godwit(words: &[&str]) -> Output {
@@ -169,7 +170,7 @@ fn an_interface_that_goes_away_is_said_and_ends_with_1() {
     let words = [GODWIT, "ifpps", "-d", "out0", "-t", "20", "--json", "-p"];
     let mut running = Running::start(link.command(&words));
     running.document();
-    // While it looks, the interface is promiscuous.
+    // While the command reads, the interface is promiscuous.
     let shown = link.inside(&["ip", "-d", "link", "show", "out0"]);
     assert!(shown.contains("promiscuity 1"), "{shown}");
     link.inside(&["ip", "link", "del", "out0"]);
@@ -214,7 +215,7 @@ fn the_columns_and_totals_of_ifpps_are_found_at_their_places() {
         return;
     }
     link.send();
-    // Until both have looked at about the same: a machine uses and frees memory all the time.
+    // Repeat until both have read about the same: a machine uses and frees memory all the time.
     let mut rows = ifpps_and_ours(&link);
     let is_near = |rows: &[Vec<u64>; 2]| rows[0][19].abs_diff(rows[1][19]) < rows[1][20] / 10;
     waited_until(|| {
@@ -231,7 +232,7 @@ fn the_columns_and_totals_of_ifpps_are_found_at_their_places() {
     assert!(is_near(&rows), "{} {}", ours[19], reference[19]);
 }
 
-/// The first row of ifpps and of ours, which have the same columns.
+/// Returns the first row of ifpps and of Godwit, which have the same columns.
 fn ifpps_and_ours(link: &Link) -> [Vec<u64>; 2] {
     let words = ["ifpps", "-d", "in0", "-c", "-t", "100"];
     let [reference, ours] = [&words[..], &[&[GODWIT], &words[..]].concat()].map(|words| {
@@ -250,7 +251,7 @@ fn processors_since_boot_are_as_mpstat_tells() {
     if !require(&["mpstat"]) {
         return;
     }
-    // Until both have looked at about the same time: shares since boot change, if slowly.
+    // Repeat until both have read at about the same time: shares since boot change, if slowly.
     let mut tables = mpstat_and_ours();
     waited_until(|| {
         tables = mpstat_and_ours();
@@ -272,7 +273,7 @@ fn mpstat_and_ours() -> [Table; 2] {
     let reference = String::from_utf8(mpstat.expect("mpstat starts").stdout).expect("plain text");
     let ours = String::from_utf8(godwit(&["cpustat", "-P", "ALL"]).stdout).expect("plain text");
     [reference, ours].map(|text| {
-        // Behind the time of day, which may have two words.
+        // The columns follow the time of day, which may have two words.
         let rows = text.lines().skip_while(|line| !line.contains("CPU ")).map(|line| {
             let words = line.split_whitespace().skip(1).map(str::to_owned);
             words.skip_while(|word| word.ends_with('M')).collect::<Vec<_>>()
@@ -318,7 +319,7 @@ fn a_busy_process_is_seen_and_its_end_too() {
     let last: Value = serde_json::from_str(rest.last().expect("averages")).expect("JSON");
     assert_eq!((&last["kind"], last["processes"][0]["cpu"].is_null()), (&"average".into(), true));
     assert!(used(&last) > Some(0.0), "{last}");
-    // Alone, it is the end of the command when it ends.
+    // With a single process, the command ends when the process ends.
     let mut command = Command::new(GODWIT);
     command.args(["cpustat", "-p", &pid.to_string(), "0.05"]);
     let mut running = Running::start(command);

@@ -1,4 +1,4 @@
-//! The daemon as an operator meets it: reload, what it refuses and how it says so.
+//! DHCP server as an operator sees it: reloads, refusals and their messages.
 
 use crate::common;
 use std::fs;
@@ -8,14 +8,14 @@ use std::process::{Command, Output, Stdio};
 use crate::common::perfdhcp::{PATIENT, exact_run};
 use crate::common::{ServerProcess, TempFolder, configuration, require, run_bounded};
 
-/// Runs the server where it must refuse to start.
+/// Runs the server, which must refuse to start.
 fn refused(arguments: &[&str], config: &Path) -> Output {
     let elsewhere = config.with_file_name("elsewhere");
     fs::create_dir_all(&elsewhere).expect("the test's folder can be written");
     refused_with_files_in(&elsewhere, arguments, config)
 }
 
-/// The same with PID files in `folder`.
+/// Runs the server, which must refuse to start, with PID files in `folder`.
 fn refused_with_files_in(folder: &Path, arguments: &[&str], config: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
     common::confine(&mut command, folder);
@@ -67,7 +67,7 @@ fn a_port_or_lease_file_in_use_is_one_clear_sentence() {
     server.stop();
 }
 
-/// Exchanges of five clients of perfdhcp.
+/// Runs exchanges of five clients of perfdhcp.
 fn five_clients(server: &ServerProcess, mac: &str, address: &str) -> String {
     let run = |_| {
         let output = run_bounded(
@@ -111,7 +111,7 @@ fn a_reload_changes_the_pool_and_a_broken_one_changes_nothing() {
     assert!(count("127.1.0.") >= 5 && count("127.2.0.") >= 10, "{rows}");
 }
 
-/// `text` with the interfaces and the keys beside them replaced.
+/// Returns `text` with the interfaces and their neighbouring keys replaced.
 fn with_interfaces(text: &str, interfaces: &str) -> String {
     let old = r#""interfaces": [ "lo/127.0.0.1" ], "dhcp-socket-type": "udp""#;
     assert!(text.contains(old), "{text}");
@@ -187,7 +187,7 @@ fn a_reload_listens_elsewhere() {
         five_clients(&server, mac, address).matches("received packets: 5").count() == 2
     };
     assert!(exchange("127.0.0.1", "mac=00:0c:01:00:00:00"));
-    // The whole interface: the same port again, by other sockets.
+    // The whole interface: the same port again, with other sockets.
     let other = r#""interfaces": [ "lo" ], "dhcp-socket-type": "udp""#;
     fs::write(&config, with_interfaces(&text, other)).expect("the folder can be written");
     server.signal("HUP");
@@ -202,7 +202,7 @@ fn a_reload_listens_elsewhere() {
     assert!(log.contains("no longer listening on lo, 127.0.0.1"), "{log}");
 }
 
-/// A process with the name `name`, which ends with the value.
+/// Process with a given name, which ends with the value.
 struct Bystander(std::process::Child);
 
 impl Bystander {
@@ -243,19 +243,19 @@ fn a_pid_file_tells_who_serves_and_keeps_another_server_away() {
     assert!(file.exists(), "it is not the refused one's to remove");
     server.stop();
     assert!(!file.exists());
-    // Kea locks nothing.
+    // Kea does not lock its PID file.
     let kea = Bystander::start(folder.path(), "kea-dhcp4");
     fs::write(&file, format!("{}\n", kea.0.id())).expect("the folder can be written");
     is_refused_for(kea.0.id());
     drop(kea);
-    // What a crash left: of nobody, and of a program that has got the number since.
+    // Leftovers of a crash: the number of no process, and of a program that got the number since.
     serves().stop();
     let program = Bystander::start(folder.path(), "program");
     for left in [format!("{}\n", program.0.id()), "nonsense".to_owned(), String::new()] {
         fs::write(&file, left).expect("the folder can be written");
         serves().stop();
     }
-    // Without the folder there is none, and that is all.
+    // Without the folder there is no PID file, with no other effect.
     let mut wrapper = Command::new("env");
     wrapper.arg("KEA_PIDFILE_DIR=/proc/nowhere");
     let server = ServerProcess::start_under(wrapper, "dhcp4", &config, folder.path());
@@ -338,22 +338,22 @@ fn single_messages_are_logged_while_somebody_wants_to_read_them() {
         Command::new("kill").args(reload).status().expect("kill runs");
         assert!(common::waited_until(|| logged("DHCP4_CONFIG_COMPLETE") == count));
     };
-    // The logger that is there by its name has them at INFO, as Kea has.
+    // The logger with that name exists at INFO, as in Kea.
     reload("INFO", 1);
     exchange("mac=00:0c:01:00:01:00");
     assert!(common::waited_until(|| logged("DHCP4_LEASE_ALLOC [hwtype=1 00:0c:01:00:01") >= 5));
     reload("WARN", 2);
     let before = logged("DHCP4_LEASE_ALLOC");
     exchange("mac=00:0c:01:00:02:00");
-    // What is told of the end comes behind everything else.
+    // Messages about the end come after all others.
     let end = ["-TERM", &server.0.id().to_string()];
     Command::new("kill").args(end).status().expect("kill runs");
     assert!(common::waited_until(|| logged(" shard 1") == 1));
     assert_eq!(logged("DHCP4_LEASE_ALLOC"), before);
 }
 
-/// A warning is one record with an identifier, is in the log that is configured, and comes again
-/// with a reload only where that changes it.
+/// Checks that a warning is one record with an identifier, is in the configured log, and is
+/// repeated after a reload only if the reload changes it.
 #[test]
 fn a_warning_is_one_record_in_the_configured_log_and_not_told_again() {
     let folder = TempFolder::new("warnings");
@@ -389,7 +389,7 @@ fn a_warning_is_one_record_in_the_configured_log_and_not_told_again() {
     assert!(unsupported.len() == 1 && unsupported[0].contains(&place), "{unsupported:?}");
     let end = "ddns: updating the Domain Name System is not supported (no name is registered)";
     assert!(unsupported[0].ends_with(end), "{unsupported:?}");
-    // What was said before the loggers were known is there, too.
+    // Messages from before the loggers were known are there, too.
     assert_eq!(
         lines("DHCP4_ROOT_USER_SECURITY_WARNING").len(),
         usize::from(common::is_user_root())
@@ -399,9 +399,9 @@ fn a_warning_is_one_record_in_the_configured_log_and_not_told_again() {
     });
     assert_eq!(stray.count(), 0, "{:?}", lines("WARN"));
     for (further, count) in [
-        // Lines have moved, and nothing else.
+        // Only line numbers have changed.
         ("\n\n", 1),
-        // A second warning.
+        // Now with a second warning.
         (r#""dhcp4o6-port": 6767,"#, 2),
     ] {
         let before = lines("DHCP4_CONFIG_COMPLETE").len();

@@ -1,4 +1,4 @@
-//! The DHCPv6 daemon as an operator meets it: what it refuses and how it says so.
+//! DHCPv6 server as an operator sees it: refusals and their messages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,12 @@ fn configuration(folder: &Path) -> PathBuf {
     configuration6(folder, &format!("\"{SERVER_END}\""), r#""renew-timer": 900,"#, SUBNET)
 }
 
-/// Runs the server by `wrapper` where it must refuse: its exit code and what it says.
+/// Runs the server by `wrapper`, which must refuse to start, and returns its exit code and its
+/// output.
 fn refused(mut wrapper: Command, flags: &[&str], config: &Path) -> (Option<i32>, String) {
     let binary = env!("CARGO_BIN_EXE_godwit");
     let folder = config.parent().expect("it lies in a folder");
-    // Another server's PID file is in the folder itself.
+    // The folder itself contains another server's PID file.
     wrapper.env("KEA_PIDFILE_DIR", folder.join("elsewhere"));
     crate::common::confine(&mut wrapper, folder);
     let output: Output = run_bounded(wrapper.arg(binary).arg("dhcp6").args(flags).arg(config));
@@ -69,8 +70,8 @@ fn what_the_machine_refuses_is_one_clear_sentence() {
     let said = sentence(unprivileged, &config);
     assert!(said.contains("CAP_NET_BIND_SERVICE"), "{said}");
 
-    // A server by others has the link's address and the group that clients use, though not the one
-    // of relay agents: nothing could be answered.
+    // Another server has the link's address and the clients' group, though not the one of relay
+    // agents, so this server could not reply to clients.
     let groups = [SERVER_ADDRESS, "ff02::1:2"];
     let squatters = groups.map(|address| link.squat(SERVER_END, address, 547));
     let said = sentence(link.at_server(), &config);
@@ -82,18 +83,18 @@ fn what_the_machine_refuses_is_one_clear_sentence() {
     let elsewhere = text.replace(&folder_words, "/proc/missing");
     let elsewhere_config = folder.path().join("elsewhere.conf");
     fs::write(&elsewhere_config, elsewhere).expect("the folder can be written");
-    // Nobody can make such a folder.
+    // No user can make such a folder.
     let mut data_folder = link.at_server();
     data_folder.args(["env", "KEA_DHCP_DATA_DIR=/proc/missing"]);
     let said = sentence(data_folder, &elsewhere_config);
     assert!(said.contains("/proc/missing/kea-dhcp6-serverid"), "{said}");
 
-    // Now that all is there it starts.
+    // With everything in place, it starts.
     let server =
         ServerProcess::start_on_standard_ports(link.at_server(), "dhcp6", &config, folder.path());
     let said = sentence(link.at_server(), &config);
     assert!(said.contains("Address already in use"), "{said}");
-    // Where the port is nobody's, the leases are somebody's.
+    // With a free port, the leases are still in use.
     let (code, said) = refused(link.at_server(), &["-p", "1547", "-c"], &config);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("in use by another server"), "{said}");

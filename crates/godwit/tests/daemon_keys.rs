@@ -1,4 +1,4 @@
-//! Keys of the daemon that scenarios cannot show, since they are about files and sockets.
+//! Keys of the server that scenarios cannot show, because they concern files and sockets.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,17 +11,17 @@ use crate::common::{
 };
 use serde_json::{Value, json};
 
-/// The head of Kea's lease file.
+/// Header of Kea's lease file.
 const HEAD: &str = "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,\
                     hostname,state,user_context,pool_id\n";
 
-/// A row of it: a lease that does not end in our time.
+/// Returns a row of the lease file with a lease that does not end soon.
 fn row(address: &str, subnet: u32) -> String {
     format!("{address},02:00:00:00:00:01,,4000,4102444800,{subnet},0,0,,0,,0\n")
 }
 
-/// Writes a configuration whose lease database has `database` in place of the usual keys, and
-/// `further` beside it.
+/// Writes a configuration whose lease database has `database` instead of the usual keys, and
+/// `further` next to it.
 fn written(folder: &Path, database: &Value, further: &str) -> std::path::PathBuf {
     let path = configuration(folder, "always", 1);
     let text = fs::read_to_string(&path).expect("it was just written");
@@ -32,7 +32,7 @@ fn written(folder: &Path, database: &Value, further: &str) -> std::path::PathBuf
     path
 }
 
-/// The answer to `command` at `socket`.
+/// Sends `command` to the socket `socket` and returns the answer.
 fn asked(socket: &Path, command: &Value) -> Value {
     let mut stream = UnixStream::connect(socket).expect("the server takes commands");
     stream.write_all(command.to_string().as_bytes()).expect("the server reads");
@@ -54,7 +54,8 @@ fn leases_are_in_the_file_that_is_named_or_in_none() {
     }
 }
 
-/// As many threads serve as `multi-threading` or `shards` says, and `status-get` tells the truth.
+/// Checks that `multi-threading` or `shards` sets the number of serving threads, and that
+/// `status-get` returns it.
 #[test]
 fn as_many_threads_serve_as_are_configured() {
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -88,7 +89,7 @@ fn as_many_threads_serve_as_are_configured() {
             let names = tasks.filter_map(|task| name(task.ok()?));
             names.filter(|name| name.starts_with("dhcp4-")).count()
         };
-        // A thread names itself some time after it has been started.
+        // A thread sets its name some time after its start.
         assert!(waited_until(|| serving() >= count), "{further}: {}", server.log());
         assert_eq!(serving(), count, "{further}");
         let status = &asked(&socket, &json!({ "command": "status-get" }))["arguments"];
@@ -136,7 +137,8 @@ fn so_many_bad_rows_are_borne_and_no_more() {
     }
 }
 
-/// Two leases name a subnet that is not there; the address of one is in another subnet.
+/// Checks two leases that name a subnet that does not exist; the address of one is in another
+/// subnet.
 #[test]
 fn leases_of_wrong_subnets_are_treated_as_that_is_set() {
     for (checks, of_inside, of_outside) in [
@@ -238,7 +240,7 @@ fn leases_in_memory_may_be_written_to_the_lease_file_that_is_named() {
         let answer = asked(&socket, &write);
         assert_eq!(answer["result"] == 0, !persist, "{answer}");
         server.stop();
-        // In memory there is no lease, and what the file had is kept beside it, as Kea does.
+        // Memory has no lease, and the server keeps the file's rows in a backup, as Kea does.
         let is_backup = |name: &str| name.starts_with("named.csv.bak");
         let names = fs::read_dir(folder.path()).expect("the folder is there");
         let mut names = names.map(|entry| entry.expect("it can be read").file_name());

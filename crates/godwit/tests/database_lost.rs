@@ -1,5 +1,5 @@
-//! A database that others write to, and that goes away under a running server, and comes back or
-//! does not.
+//! Database that other clients write to, and that vanishes under a running server, and comes back
+//! or does not.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use crate::common::{
 };
 use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
 
-/// Clients of each run of perfdhcp.
+/// Number of clients in each run of perfdhcp.
 const CLIENTS: u64 = 5;
 
-/// A private server with Kea's tables, and a configuration that names it.
+/// Private database server with Kea's tables, and a configuration that names it.
 struct Scene {
     database: Database,
     folder: TempFolder,
@@ -22,7 +22,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// `keys` are further ones of `lease-database`.
+    /// Sets the scene up, with further `keys` of `lease-database`.
     fn set(engine: Engine, name: &str, keys: &str) -> Option<Self> {
         if !require(&["perfdhcp"]) {
             return None;
@@ -63,7 +63,7 @@ impl Scene {
         ServerProcess::start(&self.config, self.folder.path())
     }
 
-    /// The addresses in the table, and who has them.
+    /// Returns the addresses in the table, with their clients.
     fn leases(&self) -> Vec<String> {
         let rows = self
             .database
@@ -73,12 +73,13 @@ impl Scene {
     }
 }
 
-/// How many ACKs perfdhcp's clients were given, who wait for them as long as a busy disk may need.
+/// Returns the number of ACKs for perfdhcp's clients, which wait as long as a busy disk may need.
 fn acknowledged(server: &ServerProcess, clients: u8) -> u64 {
     acknowledged_within(server, clients, "60000000")
 }
 
-/// The same when nobody is to be given anything.
+/// Returns the number of ACKs for perfdhcp's clients, which wait only briefly because no ACK should
+/// come.
 fn acknowledged_at_once(server: &ServerProcess, clients: u8) -> u64 {
     acknowledged_within(server, clients, "2000000")
 }
@@ -98,7 +99,7 @@ fn acknowledged_within(server: &ServerProcess, clients: u8, wait_us: &str) -> u6
     figures(&exact_run(CLIENTS, run).report, "received packets:")[1]
 }
 
-/// The database is gone for a while: nobody is given anything meanwhile, everybody afterwards.
+/// Stops the database for a while: no client gets a lease meanwhile, every client does afterwards.
 fn goes_on(engine: Engine, name: &str, keys: &str) {
     let Some(mut scene) = Scene::set(engine, name, keys) else { return };
     let server = scene.start();
@@ -108,7 +109,8 @@ fn goes_on(engine: Engine, name: &str, keys: &str) {
     scene.database.kill();
     assert_eq!(acknowledged_at_once(&server, 2), 0);
     server.wait_for("leases cannot be written");
-    // What they have is safe, but who else asked for it meanwhile only the database knows.
+    // The client's lease is safe, but only the database knows whether another client requested it
+    // meanwhile.
     assert_eq!(acknowledged_at_once(&server, 1), 0);
     scene.database.launch().expect("it starts again");
     server.wait_for("connected to the lease database again");
@@ -118,7 +120,7 @@ fn goes_on(engine: Engine, name: &str, keys: &str) {
     let after = scene.leases();
     assert_eq!(after.len() as u64, 2 * CLIENTS);
     server.stop();
-    // It has forgotten nothing.
+    // The server still has every lease.
     let server = scene.start();
     server.wait_for(&format!("loaded {} leases", after.len()));
     assert_eq!(acknowledged(&server, 2), CLIENTS);
@@ -144,7 +146,7 @@ fn a_database_is_waited_for_without_end_when_the_server_is_to_continue() {
     goes_on(Engine::PostgreSql, "continues", r#", "on-fail": "serve-retry-continue""#);
 }
 
-/// `godwit dhcp4` that does not come up, or ends by itself.
+/// Runs `godwit dhcp4`, which fails to start or ends by itself.
 fn ended(config: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
     crate::common::confine(&mut command, config.parent().expect("it lies in a folder"));
@@ -159,7 +161,7 @@ fn a_server_ends_when_its_database_does_not_come_back() {
     scene.database.kill();
     assert_eq!(acknowledged_at_once(&server, 1), 0);
     server.wait_for("stopping, since leases can no longer be stored: cannot connect");
-    // Nor does it start.
+    // Nor does the server start.
     let output = ended(&scene.config);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stderr);

@@ -1,5 +1,5 @@
-//! `godwit db` beside Debian's Kea 2.2 and its `kea-admin`: Kea serves from tables made here, both
-//! say the same version, and both write the same leases to a file.
+//! `godwit db` compared with Debian's Kea 2.2 and its `kea-admin`: Kea serves from tables that
+//! Godwit made, both print the same version, and both write the same leases to a file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,18 +10,19 @@ use crate::common::perfdhcp::{PATIENT, exact_run};
 use crate::common::{TempFolder, free_port, require, run_bounded};
 use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
 
-/// Clients that each run of perfdhcp plays.
+/// Number of clients in each run of perfdhcp.
 const CLIENTS: usize = 40;
 
-/// perfdhcp's first DHCPv6 client, from which it counts on. The hardware address is in there: for
-/// a lease without one kea-admin writes a zero or a word where lease files have nothing.
+/// First DHCPv6 client of perfdhcp, from which it counts up. Its DUID contains the hardware
+/// address: for a lease without one kea-admin writes a zero or a word where lease files have an
+/// empty field.
 const SAME_CLIENTS: &str = "duid=00030001000c01020304";
 
-/// A private server with an empty database.
+/// Private database server with an empty database.
 struct Scene {
     server: Database,
     folder: TempFolder,
-    /// As `kea-admin` calls it, and as Kea's configuration does.
+    /// Names of the backend in `kea-admin` and in Kea's configuration.
     backend: [&'static str; 2],
     password: PathBuf,
 }
@@ -75,7 +76,7 @@ impl Scene {
         command.args([words[0], self.backend[0], "-n", "leases", "-u", USER, "-p", PASSWORD]);
         command.args(["-h", "127.0.0.1", "-P", &port]).args(&words[1..]);
         if self.server.engine() == Engine::MariaDb {
-            // Both backends forget the port in some of their calls.
+            // Some calls of both backends ignore the port.
             command.args(["-x", &format!("--port={port} --protocol=tcp")]);
         }
         command.env("PGPORT", &port);
@@ -86,7 +87,7 @@ impl Scene {
         text
     }
 
-    /// Kea serves perfdhcp's clients from the database.
+    /// Runs Kea, which serves perfdhcp's clients from the database.
     fn serve(&self, family: u8) {
         let (folder, backend) = (self.folder.path().display(), self.backend[1]);
         let (more, address, flags) = match family {
@@ -107,7 +108,7 @@ impl Scene {
                                   "pd-pools": [ { "prefix": "2001:db8:8000::", "prefix-len": 40,
                                                   "delegated-len": 56 } ] } ]"#,
                 "::1",
-                // By default perfdhcp puts the time into the identifiers of its clients.
+                // By default perfdhcp puts the time into its clients' identifiers.
                 &["-6", "-A", "1", "-e", "address-and-prefix", "-b", SAME_CLIENTS][..],
             ),
         };
@@ -155,7 +156,8 @@ fn rows(path: &Path) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// Kea fills tables made here; both tools write the same file, and it comes back.
+/// Checks that Kea fills tables made by Godwit, and that both tools write the same file, which can
+/// be loaded again.
 fn takes_turns_with_kea(engine: Engine) {
     let Some(scene) = Scene::set(engine) else { return };
     let version = if engine == Engine::MariaDb { "14.0" } else { "13.0" };
@@ -176,10 +178,10 @@ fn takes_turns_with_kea(engine: Engine) {
         let our_rows = rows(&ours);
         assert_eq!(our_rows.len(), 1 + leases);
         assert_eq!(our_rows, rows(&theirs));
-        // An existing file is not written over by accident.
+        // The dump does not overwrite an existing file.
         assert_eq!(scene.try_godwit(&["dump", &flag, "-o", &our]).status.code(), Some(1));
 
-        // Gone, and back from the file: the same leases, counted as before.
+        // After the deletion and the upload: the same leases, counted as before.
         let ask = |query: &str| scene.server.query("leases", query).expect("it answers");
         let counts = format!("SELECT * FROM lease{family}_stat ORDER BY 1, 2, 3");
         let counted = ask(&counts);
@@ -188,7 +190,7 @@ fn takes_turns_with_kea(engine: Engine) {
         scene.godwit(&["dump", &flag, "-y", "-o", &our]);
         assert_eq!(rows(&ours), our_rows);
         assert_eq!(ask(&counts), counted);
-        // Kea serves from what came back: the same clients keep what they have.
+        // Kea serves from the loaded leases: the same clients keep them.
         scene.serve(family.parse().expect("4 or 6"));
         assert_eq!(ask(&format!("SELECT COUNT(*) FROM lease{family}")), format!("{leases}\n"));
     }

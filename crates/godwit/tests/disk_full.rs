@@ -1,5 +1,5 @@
-//! The disk of the lease file fills in the middle of a batch: whom an address was acknowledged to
-//! has it in the file, whatever `on-fail` says becomes of the server.
+//! Full disk of the lease file in the middle of a batch: the file has every lease that the server
+//! acknowledged, whatever `on-fail` does to the server.
 
 use crate::common;
 use std::collections::BTreeSet;
@@ -12,17 +12,17 @@ use crate::common::small_disk::SmallDisk;
 use crate::common::{PATIENCE, ServerProcess, TempFolder, configuration, is_root, require};
 use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
 
-/// Clients that ask at once.
+/// Number of clients that send requests at once.
 const BATCH: u32 = 16;
-/// What is on the disk to be removed when there must be room again: more than all rows take.
+/// Size of a file on the disk that is removed to make room again: more than all rows take.
 const FILLER_KIB: usize = 64;
-/// What is left to lease files.
+/// Space left for lease files.
 const ROOM_KIB: usize = 32;
 
-/// How long nothing has to come of a server that cannot write until that counts as silence.
+/// Time without a reply after which a server that cannot write counts as silent.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// A server whose lease file is on a small disk, and its clients behind a relay agent.
+/// Server whose lease file is on a small disk, and its clients behind a relay agent.
 struct Scene {
     server: ServerProcess,
     relay: UdpSocket,
@@ -81,15 +81,16 @@ impl Scene {
         self.relay.send(&buffer[..len]).ok();
     }
 
-    /// Whether the server is gone, or cannot write and has not said that it can again.
+    /// Returns true if the server has ended, or cannot write and has not reported that it can
+    /// again.
     fn is_failing(&mut self) -> bool {
         let log = self.server.log();
         let (failed, goes_on) = (log.rfind("cannot write"), log.rfind("written anew from memory"));
         self.server.has_ended() || failed > goes_on
     }
 
-    /// Replies of `kind` to so many clients, or as many as come of a server that cannot write: to whom, and
-    /// which address.
+    /// Returns replies of `kind` to `count` clients, or as many as a server sends that cannot
+    /// write: each with client and address.
     fn replies(&mut self, kind: MessageType, count: usize) -> Vec<(u32, Ipv4Addr)> {
         let mut replies = Vec::new();
         let mut octets = [0; 1500];
@@ -97,7 +98,7 @@ impl Scene {
         while replies.len() < count {
             let was_failing = self.is_failing();
             let Ok(len) = self.relay.recv(&mut octets) else {
-                // A server that has ended refuses; one that goes on may be slow.
+                // A server that has ended refuses; one that continues may be slow.
                 if was_failing || Instant::now() >= ends {
                     break;
                 }
@@ -112,7 +113,8 @@ impl Scene {
         replies
     }
 
-    /// New clients ask for addresses, the requests all at once; how many were acknowledged.
+    /// Makes new clients request addresses, all at once, and returns the number of
+    /// acknowledgements.
     fn exchanges(&mut self) -> usize {
         let clients = self.clients..self.clients + BATCH;
         self.clients = clients.end;
@@ -130,7 +132,7 @@ impl Scene {
         acks.len()
     }
 
-    /// Exchanges until a batch does not go through.
+    /// Repeats exchanges until a batch is not completely acknowledged.
     fn fill(&mut self) {
         while self.exchanges() == BATCH as usize {
             assert!(self.clients < 5_000, "the disk never fills");
@@ -138,7 +140,7 @@ impl Scene {
         assert!(self.acknowledged.len() > 200, "{} leases", self.acknowledged.len());
     }
 
-    /// The addresses in all lease files that there are; each file ends with a whole row.
+    /// Returns the addresses in all existing lease files; each file ends with a whole row.
     fn rows(&self) -> BTreeSet<Ipv4Addr> {
         let mut addresses = BTreeSet::new();
         for name in ["leases.csv", "leases.csv.1", "leases.csv.2", "leases.csv.completed"] {
@@ -150,7 +152,8 @@ impl Scene {
         addresses
     }
 
-    /// Whoever was told has it, and a server with more room loads all of that.
+    /// Checks that the files have every acknowledged lease, and that a server with more room loads
+    /// them all.
     fn check_what_is_kept(self) {
         let rows = self.rows();
         assert!(self.acknowledged.is_subset(&rows), "{:?}", self.acknowledged.difference(&rows));
@@ -167,7 +170,7 @@ impl Scene {
     }
 }
 
-/// Whether the disk can be made here.
+/// Returns true if the disk can be made here.
 fn can_mount() -> bool {
     require(&["unshare", "nsenter", "mount"]) && is_root()
 }
@@ -212,7 +215,7 @@ fn a_server_that_is_to_go_on_is_silent_until_there_is_room_and_loses_nothing() {
         assert_eq!(scene.exchanges(), 0, "nothing is acknowledged that cannot be written");
         fs::remove_file(scene.disk.file("filler")).expect("it is there");
         scene.server.wait_for("lease file written anew from memory");
-        // Replies that wait are dropped when the file fails, not later.
+        // The server drops waiting replies when the file fails, not later.
         assert_eq!(scene.exchanges(), BATCH as usize);
         scene.server.signal("KILL");
         assert!(common::waited_until(|| scene.server.has_ended()), "{}", scene.server.log());

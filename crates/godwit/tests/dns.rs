@@ -1,5 +1,5 @@
-//! `godwit dns` as a user meets it: load against the responder, two processes whose ledgers agree to the
-//! packet; load against dnsmasq, whose answers are known; what is said of mistakes.
+//! `godwit dns` as a user sees it: load against the responder, as two processes whose counts agree
+//! to the packet; load against dnsmasq, whose answers are known; messages about mistakes.
 
 use crate::common;
 use std::fs;
@@ -15,10 +15,10 @@ use serde_json::Value;
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 
-/// A responder in a process of its own.
+/// Responder in a process of its own.
 struct Echo {
     child: Option<Child>,
-    /// Kept open, or the responder would write into nothing.
+    /// Standard error of the responder, kept open because a closed pipe would break its output.
     said: BufReader<ChildStderr>,
     address: String,
 }
@@ -36,7 +36,7 @@ impl Echo {
         Self { child: Some(child), address: address.to_owned(), said }
     }
 
-    /// Ends it by SIGTERM; its ledger.
+    /// Ends the responder by SIGTERM and returns its counts.
     fn end(mut self) -> Value {
         let child = self.child.take().expect("it was started");
         let kill = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
@@ -76,7 +76,7 @@ fn number(value: &Value, path: &str) -> u64 {
 fn two_ledgers_agree_to_the_packet() {
     let echo = Echo::start(&["--drop", "10%", "--duplicate", "10%", "--rcode", "SERVFAIL=10%"]);
     let words = ["-s", &echo.address, "--rate", "500", "--duration", "2", "--linger-s", "2"];
-    // Nothing that is answered is late.
+    // No answer is late.
     let more = ["--deadline-s", "20", "--ports", "8", "--json", "-"];
     let output = load(&[&words[..], &more].concat());
     assert!(output.status.success(), "{output:?}");
@@ -94,7 +94,7 @@ fn two_ledgers_agree_to_the_packet() {
     }
 }
 
-/// A private dnsmasq with a few names.
+/// Private dnsmasq with a few names.
 struct Dnsmasq {
     child: Child,
     address: String,
@@ -124,7 +124,7 @@ impl Dnsmasq {
     }
 }
 
-/// Asks the server at `address` for `a.example.org A` until it answers.
+/// Sends queries for `a.example.org A` to the server at `address` until it answers.
 fn wait_for(address: &str) {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback is there");
     socket.connect(address).expect("loopback is there");
@@ -144,7 +144,7 @@ impl Drop for Dnsmasq {
     }
 }
 
-/// A private named of BIND that answers no query with a client's part of a cookie alone.
+/// Private BIND named that answers no query with only a client's part of a cookie.
 struct Named {
     child: Child,
     address: String,
@@ -234,7 +234,7 @@ fn bind_takes_the_cookies_that_it_gave() {
     };
     assert_eq!(rcodes(&["--cookie"]), serde_json::json!({ "NOERROR": 10 }));
     assert_eq!(rcodes(&["--cookie", "--tcp"]), serde_json::json!({ "NOERROR": 10 }));
-    // A client's part alone, and a server's part of another server.
+    // Only a client's part, and a server's part of another server.
     for cookie in ["10:0011223344556677", "10:00112233445566770011223344556677"] {
         assert_eq!(rcodes(&["-E", cookie]), serde_json::json!({ "BADCOOKIE": 10 }));
     }
@@ -287,8 +287,9 @@ fn a_real_server_gives_the_answers_that_are_known() {
     assert_eq!(number(&record, "/exchanges/on_time"), 400);
     assert_eq!(number(&record, "/exchanges/nak"), 100);
     assert!(said.contains("NOERROR 300, NXDOMAIN 100, REFUSED 100; truncated 100"), "{said}");
-    // Over TCP the long answer is whole: all of it is asked for there, or what was truncated is.
-    // Dnsmasq closes a connection after 100 queries, which eight connections do not reach.
+    // Over TCP the long answer is whole: the load sends either all queries there or only those with
+    // a truncated answer. Dnsmasq closes a connection after 100 queries, which eight connections do
+    // not reach.
     for (flag, asked_again) in [("--tcp", 0), ("--tc-fallback", 100)] {
         let words = ["-s", &dnsmasq.address, "-d", queries, "--rate", "200", "--duration", "2.5"];
         let more = ["--edns", "1232", "--deadline-s", "120", "--ports", "8", "--json", "-", flag];
@@ -371,7 +372,8 @@ fn mistakes_are_told() {
     assert!(said.starts_with(&expected), "{said}");
 }
 
-/// A classic pcap file of bare IPv4 packets: queries to port 53 from loopback, and when.
+/// Returns a classic pcap file of bare IPv4 packets: queries to port 53 from loopback, each with
+/// its time.
 fn capture(queries: &[(u64, &[u8])]) -> Vec<u8> {
     use base::Writer;
     use packet_wire::pcap::{self, ByteOrder, LINK_RAW_IP, Resolution};
@@ -390,7 +392,7 @@ fn capture(queries: &[(u64, &[u8])]) -> Vec<u8> {
     file.into_octets()
 }
 
-/// Sends `count` queries back as answers; the queries without their identifiers.
+/// Sends `count` queries back as answers, and returns the queries without their identifiers.
 fn turned(socket: &UdpSocket, count: usize) -> Vec<Vec<u8>> {
     let mut octets = [0; 512];
     let turn = |_| {
@@ -403,7 +405,8 @@ fn turned(socket: &UdpSocket, count: usize) -> Vec<Vec<u8>> {
     (0..count).map(turn).collect()
 }
 
-/// What `godwit dns load` with these flags sends to a server that turns `count` queries, and its record.
+/// Returns the queries that `godwit dns load` with these flags sends to a server that returns
+/// `count` queries, and its record.
 fn sent_by_load(flags: &[&str], count: usize) -> (Vec<Vec<u8>>, Value) {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback is there");
     socket.set_read_timeout(Some(PATIENCE)).expect("a plain timeout");
@@ -419,7 +422,7 @@ fn sent_by_load(flags: &[&str], count: usize) -> (Vec<Vec<u8>>, Value) {
 
 #[test]
 fn queries_of_a_capture_go_as_they_were_in_their_order() {
-    // By dig: RD and AD, EDNS of 1232 octets with a cookie; and a plain one without RD.
+    // By dig: RD and AD, EDNS of 1232 bytes with a cookie; and a plain one without RD.
     let first: &[u8] = b"\x4a\x02\x01\x20\0\x01\0\0\0\0\0\x01\x03www\x07example\x03org\0\0\x1c\0\x01\
                          \0\0\x29\x04\xd0\0\0\0\0\0\x0c\0\x0a\0\x08\x61\xd3\x92\x24\xf6\x54\x1a\x0c";
     let second: &[u8] = b"\0\x07\0\0\0\x01\0\0\0\0\0\0\x07example\x03org\0\0\x0f\0\x01";
@@ -450,12 +453,12 @@ fn queries_of_a_capture_go_as_they_were_in_their_order() {
 
 #[test]
 fn the_query_of_the_slides_is_theirs_to_the_octet() {
-    // The payload of the frame on the slides behind its identifier.
+    // The payload of the frame on the slides after its identifier.
     let slides: &[u8] = b"\x01\0\0\x01\0\0\0\0\0\x01\x03www\x06google\x03com\0\0\x1c\0\x01\
                           \0\0\x29\x10\0\0\0\0\0\0\0";
     let (sent, _) = sent_by_load(&["--slides", "--rate", "100", "--duration", "0.05"], 5);
     assert_eq!(sent, [slides; 5]);
-    // Ethernet, IPv4 and UDP take 42 octets, the identifier two.
+    // Ethernet, IPv4 and UDP take 42 bytes, the identifier two.
     assert_eq!(42 + 2 + slides.len(), 85);
     for flag in [&["--query", "x A"][..], &["--edns", "512"], &["--dnssec"], &["-d", "x"]] {
         let words = ["-s", "127.0.0.1:9", "--rate", "1", "--slides"];
@@ -588,7 +591,7 @@ fn without_a_rate_the_highest_is_searched_for() {
     let echo = Echo::start(&["--capacity", "1500"]);
     let output = load(&["-s", &echo.address, "-l", "0.3", "--deadline-s", "0.5", "--json", "-"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    // A busy machine may fail at any rate; what is found must be what the responder can do at most.
+    // A busy machine may fail at any rate; the found rate must be at most that of the responder.
     let lines = said.lines().filter(|line| line.contains(" queries/s, ")).count();
     assert!(lines >= 2 && said.contains("% in time"), "{said}");
     if output.status.success() {
@@ -660,7 +663,7 @@ fn a_link_called_dnsperf_prints_its_intervals_while_it_runs() {
     let (file, link) = (folder.path().join("queries"), folder.path().join("dnsperf"));
     fs::write(&file, "a.example A\n").expect("the folder can be written");
     std::os::unix::fs::symlink(GODWIT, &link).expect("the folder can be written");
-    // It ends when it is told to, ten minutes later otherwise.
+    // The load ends after the interrupt, otherwise after ten minutes.
     let words = ["-s", "127.0.0.1", "-p", &port, "-l", "600", "-Q", "200", "-S", "0.1", "-d"];
     let mut command = Command::new(&link);
     command.args(words).arg(&file).stdin(Stdio::null()).stdout(Stdio::piped());

@@ -1,5 +1,6 @@
-//! Query files of every oddity: what `godwit dns load` makes of them against what Debian's dnsperf
-//! makes, octet by octet. `dns_queries/differs.toml` states why some are not equal.
+//! Query files of every oddity: the test compares the queries that `godwit dns load` makes of them
+//! with those of Debian's dnsperf, byte by byte. `dns_queries/differs.toml` states why some are not
+//! equal.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +13,8 @@ use crate::common::require;
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 
-/// Returns the queries of `command`, which is told the server's port by `words`.
+/// Returns the queries that `command` sends. `words` returns its arguments for the server's
+/// address.
 fn asked(command: &mut Command, words: impl FnOnce(SocketAddr) -> Vec<String>) -> Vec<Vec<u8>> {
     let recorder = Recorder::start();
     command.args(words(recorder.address)).stdin(Stdio::null());

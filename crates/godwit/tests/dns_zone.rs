@@ -1,5 +1,6 @@
-//! `godwit dns zone` as a user meets it: servers by others read the zone and give, over UDP and TCP, the answers
-//! that `godwit dns load --zone-like` expects; and answers from another zone are told as wrong.
+//! `godwit dns zone` as a user sees it: third-party servers read the zone and give, over UDP and
+//! TCP, the answers that `godwit dns load --zone-like` expects; it reports answers from another
+//! zone as wrong.
 
 use crate::common;
 use std::fs;
@@ -21,7 +22,7 @@ fn number(value: &Value, path: &str) -> u64 {
     value.pointer(path).and_then(Value::as_u64).unwrap_or(0)
 }
 
-/// A server by others with the zone `godwit.test` from `FOLDER/zone`.
+/// Third-party server with the zone `godwit.test` from `FOLDER/zone`.
 struct Server {
     child: Child,
     address: String,
@@ -68,7 +69,7 @@ impl Server {
         server
     }
 
-    /// Asks for the zone's first name server until it is told.
+    /// Queries the zone's first name server, and returns true once the server answers.
     fn answers(&self) -> bool {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback is there");
         socket.connect(&self.address).expect("loopback is there");
@@ -81,7 +82,7 @@ impl Server {
         })
     }
 
-    /// The record of a run that asks for the zone of `seed`.
+    /// Returns the record of a run that queries the zone of `seed`.
     fn load(&self, seed: &str, words: &[&str]) -> Value {
         let all = ["dns", "load", "-s", &self.address, "--zone-like", seed, "--names", "1000"];
         let rest = ["--rate", "250", "--deadline-s", "120", "--json", "-"];
@@ -98,7 +99,7 @@ impl Drop for Server {
     }
 }
 
-/// Writes the zone of seed 7 to `FOLDER/zone`; what the command said.
+/// Writes the zone of seed 7 to `FOLDER/zone`, and returns the command's output.
 fn write_zone(folder: &Path) -> String {
     let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
     let (zone, queries, expected) = (path("zone"), path("queries"), path("expected"));
@@ -129,7 +130,7 @@ fn servers_by_others_answer_as_expected_and_another_zone_is_told() {
         let missing = text.lines().filter(|line| line.contains("\tNXDOMAIN\t")).count() as u64;
         assert_eq!(number(&record, "/answers/rcodes/NXDOMAIN"), missing, "{program}");
         assert_eq!(record["settings"]["zone_like"]["seed"], 7);
-        // Names of another seed are not there, and few of them are not expected to be.
+        // Names of another seed do not exist, and only few of them are expected not to exist.
         let record = server.load("8", &["--duration", "4"]);
         let (wrong, on_time) =
             (number(&record, "/exchanges/wrong_client"), number(&record, "/exchanges/on_time"));
@@ -147,7 +148,7 @@ fn an_answer_from_a_zone_that_was_changed_is_wrong() {
     write_zone(folder.path());
     let path = folder.path().join("zone");
     let zone = fs::read_to_string(&path).expect("it was written");
-    // Every text is another one.
+    // Every text is a different one.
     fs::write(&path, zone.replace("v=spf1", "v=spf2")).expect("it can be written");
     let expected = fs::read_to_string(folder.path().join("expected")).expect("it was written");
     let texts = expected.lines().filter(|line| line.contains("v=spf1")).count() as u64;

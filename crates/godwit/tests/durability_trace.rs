@@ -1,6 +1,6 @@
-//! Durability proved by the kernel's own account: a trace of system calls of the running server
-//! shows that no acknowledgment is sent before a flush that covers its row has returned. The same
-//! check finds fault with a server that does not flush, so it can fail.
+//! Proof of durability by the kernel: a trace of the running server's system calls shows that it
+//! sends no acknowledgement before a flush that covers its row has returned. The same check finds
+//! fault with a server that does not flush, so it can fail.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,37 +13,38 @@ use crate::common::perfdhcp::{PATIENT, is_exact};
 use crate::common::trace::{Verdict, granted_by_ack, granted_by_reply, under_strace};
 use crate::common::{ServerProcess, TempFolder, configuration, require, run_bounded};
 
-/// Exchanges through a relay, and direct ones by perfdhcp.
+/// Number of exchanges through a relay, and of direct ones by perfdhcp.
 const EXCHANGES: usize = 60;
-/// Direct exchanges with DHCPv4, each by a client of its own.
+/// Number of direct DHCPv4 exchanges, each by a client of its own.
 const DIRECT_EXCHANGES: usize = 8;
-/// Attempts, of which in one the clients must do what they are told to.
+/// Maximum of attempts, of which the clients must do as requested in one.
 const RUNS_MAX: usize = 50;
 
-/// A server and how clients reach it.
+/// Server with the way in which clients reach it.
 struct Case {
-    /// `dhcp4` or `dhcp6`.
+    /// Name of the server: `dhcp4` or `dhcp6`.
     server: &'static str,
-    /// Reads what the server sends.
+    /// Function that reads the addresses in data that the server sends.
     granted: fn(&[u8]) -> Vec<IpAddr>,
-    /// Writes the configuration, for this kind of durability, into the folder.
+    /// Function that writes the configuration, for this durability, into the folder.
     configuration: fn(&Path, &str) -> PathBuf,
     place: Place,
-    /// Addresses and prefixes that the clients get.
+    /// Number of addresses and prefixes that the clients get.
     leases: usize,
 }
 
-/// Where the clients are, and what they do there.
+/// Location of the clients, with the function that runs them.
 enum Place {
     Loopback(Clients<ServerProcess>),
-    /// On the server's own link.
+    /// Clients on the server's own link.
     Link(Clients<Link>),
 }
 
-/// False when the clients did not do what they were told to, so that the trace says nothing.
+/// Function that runs the clients, and returns false if they did not do as requested, so that the
+/// trace proves nothing.
 type Clients<Where> = fn(&Where) -> bool;
 
-/// Serves the clients under strace; what the trace says.
+/// Serves the clients under strace, and returns the verdict on the trace.
 fn traced(case: &Case, durability: &str) -> Option<Verdict> {
     for _ in 0..RUNS_MAX {
         if let (verdict, true) = traced_once(case, durability)? {
@@ -89,8 +90,8 @@ fn join(server: &str, link: &Link) {
     }
 }
 
-/// No acknowledgment leaves before its row is flushed; and where nothing is flushed, all of them
-/// are found out.
+/// Checks that no acknowledgement leaves before its row is flushed, and that the check finds every
+/// one if nothing is flushed.
 fn prove(case: &Case) {
     let Some(verdict) = traced(case, "always") else { return };
     assert_eq!(verdict.acknowledged.len(), case.leases, "{verdict:?}");
@@ -169,8 +170,8 @@ fn dhcpv6_on_the_servers_link() {
     }
 }
 
-/// [`EXCHANGES`] exchanges, with a server on loopback or one that is found by multicast; false when
-/// perfdhcp began more.
+/// Runs [`EXCHANGES`] exchanges, with a server on loopback or one found by multicast. Returns false
+/// if perfdhcp began more.
 fn perfdhcp(mut command: Command, arguments: &[&str], server: Option<&ServerProcess>) -> bool {
     let count = EXCHANGES.to_string();
     command
@@ -193,7 +194,7 @@ fn perfdhcp(mut command: Command, arguments: &[&str], server: Option<&ServerProc
     true
 }
 
-/// One exchange by a client of its own, which makes do without the address.
+/// Runs one exchange by a client of its own, which does not configure the address.
 fn udhcpc(link: &Link, number: usize) {
     let client_id = format!("0x3d:0001{number:02x}");
     let mut command = link.at_client();
@@ -224,7 +225,7 @@ fn configuration_of_dhcp6(
     write(folder, "Dhcp6", interface, durability, &subnet)
 }
 
-/// Writes the configuration of a server that listens on `interface`; its path.
+/// Writes the configuration of a server that listens on `interface`, and returns its path.
 fn write(folder: &Path, family: &str, interface: &str, durability: &str, rest: &str) -> PathBuf {
     let path = folder.join("server.conf");
     let leases = folder.join("leases.csv");

@@ -1,6 +1,6 @@
 //! `godwit perfdhcp` as a program, over loopback, against a responder that misbehaves by plan and
-//! keeps its own ledger: figures, texts and exit codes. Deadlines are long; nothing that is
-//! asserted depends on how fast the machine is.
+//! keeps its own counts: figures, texts and exit codes. Deadlines are long; no assertion depends on
+//! the speed of the machine.
 
 mod agreement;
 mod files;
@@ -19,7 +19,7 @@ use crate::common::{TempFolder, free_port, require, run_bounded};
 use responder::{Act, Responder};
 use serde_json::Value;
 
-/// The arguments that lead to `responder` from a port of the test's own.
+/// Returns the arguments that lead to `responder` from a port of the test.
 fn way(responder: &Responder, own_port: u16) -> Vec<String> {
     let (port, own) = (responder.port.to_string(), own_port.to_string());
     let host = if responder.is_v6 { "::1" } else { "127.0.0.1" };
@@ -36,7 +36,7 @@ fn godwit(line: &str, responder: &Responder) -> Output {
     run_bounded(&mut command)
 }
 
-/// The document of a run, and its exit code.
+/// Runs the command and returns its document and its exit code.
 fn measured(line: &str, responder: &Responder) -> (Value, i32) {
     let output = godwit(&format!("{line} --json -"), responder);
     let text = String::from_utf8(output.stdout).unwrap();
@@ -106,7 +106,7 @@ fn an_unhealthy_servers_ledger_is_ours_and_the_exit_code_says_so() {
     assert_eq!(json["exchanges"][0]["invalid_reasons"]["no_address"], 100);
     assert_eq!(json["exchanges"][0]["invalid_reasons"]["no_server_identifier"], 100);
     assert_eq!(json["orphans"], 100);
-    // Fewer addresses than clients that were served.
+    // Fewer addresses than served clients.
     assert_eq!(json["leases"], 301);
 }
 
@@ -201,7 +201,7 @@ fn packets_from_files_are_sent_with_their_clients() {
     assert_eq!((code, responder.counts()), (3, [100, 100, 0, 0]), "{json}");
     assert_eq!(figures(&json, 1, ["on_time", "wrong_client"]), [80, 20], "{json}");
     assert_eq!(responder.clients().len(), 100);
-    // An option in the place of another: nothing is sent that is no REQUEST.
+    // An option instead of another: the generator sends only REQUESTs.
     let line = format!("-n 1 -T {discover} -T {request} -S 54 -I 249");
     let output = godwit(&line, &responder);
     assert_eq!(output.status.code(), Some(2));
@@ -357,8 +357,8 @@ fn a_signal_ends_the_run_with_130_and_a_valid_document() {
     assert!(figures(&json, 0, ["on_time"])[0] >= 4, "{json}");
 }
 
-/// The lines of a report without what is measured: the rate and the delays, and Debian's garbled
-/// line about delays that there are none.
+/// Returns the lines of a report without measured values: the rate and the delays, and Debian's
+/// garbled line about missing delays.
 fn comparable(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -380,12 +380,12 @@ fn comparable(text: &str) -> Vec<String> {
     lines
 }
 
-/// Times that two programs are run until they say the same: a machine that stands still for a second
-/// makes an answer late.
+/// Number of times that two programs run until their reports agree: a machine that stops for a
+/// second makes a reply late.
 const TRIES_MAX: usize = 30;
 
-/// Runs Debian's program and ours with the same arguments, each against a responder that does the
-/// same; their texts and exit codes.
+/// Runs Debian's program and Godwit's with the same arguments, each against a responder that does
+/// the same, and returns their texts and exit codes.
 fn both(line: &str, ours: &str, plan: fn(u32) -> Act) -> io::Result<[(String, i32); 2]> {
     let own_port = free_port();
     let mut port = None;
@@ -427,11 +427,12 @@ fn the_compatible_text_is_debians_line_by_line() {
             3,
         ),
         ("-4 -i -r 100 -p 1 -R 50 -W 2000000 -n 40 -C ,", |_| Act::Good, 0),
-        // Debian's ends at once with everything in flight; nothing ever comes.
+        // Debian's program ends at once with everything in flight; no reply ever comes.
         ("-4 -r 50 -n 10 -f 2", |_| Act::Nothing, 3),
     ];
     for (line, plan, code) in cases {
-        // -i with -n and -W is one of the ways in which Debian's ends with an exception.
+        // -i with -n and -W is one of the combinations with which Debian's program ends with an
+        // exception.
         let is_first_only = line.contains("-i ");
         let line = if is_first_only { line.replace("-W 2000000 ", "") } else { line.into() };
         let run = || both(&line, "--compat", plan).unwrap();
@@ -450,7 +451,7 @@ fn the_compatible_text_is_debians_line_by_line() {
         }
         let [debian, ours] = texts;
         if is_first_only {
-            // Its last exchange is in flight at the end and counts as a drop.
+            // The last exchange of Debian's program is in flight at the end and counts as a drop.
             assert!(matches!(debian.1, 0 | 3), "{line}");
             let lines = |text: &str| comparable(text).len();
             assert_eq!(lines(&debian.0), lines(&ours.0), "{line}\n{}\n{}", debian.0, ours.0);

@@ -1,5 +1,5 @@
-//! Reservations in databases, as an operator of Kea has them: in MariaDB with the tables of Kea 2.2
-//! and in PostgreSQL with the current ones, some of them written by plain SQL while the server runs.
+//! Reservations in databases, as a Kea operator has them: in MariaDB with the tables of Kea 2.2 and
+//! in PostgreSQL with the current ones, some of them written by plain SQL while the server runs.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
@@ -10,10 +10,10 @@ use dhcp_wire::v4::{self, option};
 use dhcp_wire::v6;
 use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
 
-/// The name of the databases.
+/// Name of the databases.
 const NAME: &str = "hosts";
 
-/// A private server of databases with Kea's tables; `None` when it is not installed.
+/// Starts a private database server with Kea's tables. Returns `None` if it is not installed.
 fn database(engine: Engine, schema: &str) -> Option<Database> {
     if let Some(reason) = engine.missing() {
         assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "{reason}");
@@ -32,7 +32,7 @@ fn database(engine: Engine, schema: &str) -> Option<Database> {
     Some(server)
 }
 
-/// Kea's type of a database, and `kea-admin`'s.
+/// Returns the type of a database in Kea, and in `kea-admin`.
 const fn names(engine: Engine) -> [&'static str; 2] {
     match engine {
         Engine::MariaDb => ["mysql", "mysql"],
@@ -40,7 +40,7 @@ const fn names(engine: Engine) -> [&'static str; 2] {
     }
 }
 
-/// One of `hosts-databases`.
+/// Returns an entry of `hosts-databases`.
 fn entry(server: &Database, keys: &str) -> String {
     let port = server.port().expect("it listens on loopback");
     format!(
@@ -50,7 +50,7 @@ fn entry(server: &Database, keys: &str) -> String {
     )
 }
 
-/// Writes a host with plain SQL: client `n`, by a hardware address or a DUID.
+/// Writes a host with plain SQL: a client, by a hardware address or a DUID.
 fn write(server: &Database, (identifier, kind): (&str, u8), columns: &str, values: &str) {
     let octets = match server.engine() {
         Engine::MariaDb => format!("UNHEX('{identifier}')"),
@@ -63,7 +63,7 @@ fn write(server: &Database, (identifier, kind): (&str, u8), columns: &str, value
     server.query(NAME, &statement).expect("it is written");
 }
 
-/// A DHCP server with a relay agent beside it.
+/// DHCP server with a relay agent.
 struct Scene {
     server: ServerProcess,
     relay: UdpSocket,
@@ -106,7 +106,8 @@ impl Scene {
         reply
     }
 
-    /// What client `n` is told that asks for `requested`, or offered when it asks for nothing.
+    /// Returns the server's reply to client `n` that requests the address `requested`, or its offer
+    /// if that is `None`.
     fn ask4(&self, n: u8, requested: Option<Ipv4Addr>) -> (Option<v4::MessageType>, Ipv4Addr) {
         let mut chaddr = [0; 16];
         chaddr[..6].copy_from_slice(&[2, 0, 0, 0, 0, n]);
@@ -142,7 +143,7 @@ impl Scene {
         (reply.message_type(), reply.yiaddr())
     }
 
-    /// What client `n` is offered.
+    /// Returns the address offered to client `n`.
     fn offered6(&self, n: u8) -> Ipv6Addr {
         let mut octets = [0; 600];
         let here = Ipv6Addr::LOCALHOST;
@@ -170,13 +171,13 @@ fn clients_of_dhcpv4_get_what_is_reserved_in_two_databases() {
     let value = |address: &str| format!("1, {}", at(address));
     write(&maria, ("020000000001", 0), columns, &value("127.2.0.1"));
     write(&postgres, ("020000000002", 0), columns, &value("127.2.0.2"));
-    // The first database goes before the second one.
+    // The first database takes precedence over the second one.
     write(&postgres, ("020000000001", 0), columns, &value("127.2.0.99"));
-    // A name that a lease keeps in part: Kea's column takes characters, not octets.
+    // A lease keeps only a part of this name: Kea's column takes characters, not bytes.
     let long = format!("{columns}, hostname");
     let named = format!("{}, '{}'", value("127.2.0.4"), "\u{fc}.".repeat(120));
     write(&postgres, ("020000000004", 0), &long, &named);
-    // The first address of the pool is another's.
+    // The first address of the pool is reserved for another client.
     write(&postgres, ("020000000077", 0), columns, &value("127.1.0.1"));
     let scene = Scene::start(
         "dhcp4",

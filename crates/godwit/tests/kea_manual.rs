@@ -1,10 +1,10 @@
-//! The examples and the manual of Debian's Kea: every configuration in them that Kea itself takes
-//! has to be taken by ours.
+//! Examples and manual of Debian's Kea: Godwit has to accept every configuration in them that Kea
+//! itself accepts.
 //!
-//! The manual's snippets are parts of configurations. Each is tried as a whole document and as the
-//! content of the maps and lists that it may stand in; the first way in which Kea accepts it is the
-//! one that counts. With `GODWIT_KEA_SOURCE` naming a checkout of Kea's repository, its examples and its
-//! manual's chapters are read instead, and without a Kea of that version to ask, every way counts.
+//! The manual's snippets are parts of configurations. The test tries each as a whole document and
+//! as the content of the maps and lists that it may be in; the first way in which Kea accepts it
+//! counts. If `GODWIT_KEA_SOURCE` names a checkout of Kea's repository, the test reads its examples
+//! and its manual's chapters instead, and without a Kea of that version every way counts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,14 @@ use std::process::{Command, Stdio};
 use crate::common::{TempFolder, require};
 use dhcp_config::{IncludeResolver, Problem, parse_dhcp4, parse_dhcp6};
 
-/// Where Debian's kea-doc puts things.
+/// Folder of Debian's kea-doc.
 const DOCUMENTATION: &str = "/usr/share/doc/kea";
 
-/// Chapters of the manual, and the servers that their snippets are for.
+/// Chapters of the manual, each with the families of its snippets.
 const CHAPTERS: [(&str, &[u8]); 3] =
     [("dhcp4-srv", &[4]), ("dhcp6-srv", &[6]), ("classify", &[4, 6])];
 
-/// What a text may be, and the document that it makes: `%` stands for it, `F` for the family.
+/// Ways to make a document of a text: `%` is replaced by the text, `F` by the family.
 const WAYS: [&str; 11] = [
     "%",
     "{ % }",
@@ -35,12 +35,12 @@ const WAYS: [&str; 11] = [
     "{ \"DhcpF\": { \"hooks-libraries\": [ % ] } }",
 ];
 
-/// Snippets of the manual that Kea 2.2 takes. The list of them comes from asking Kea, so that this
-/// number tells when that has stopped working.
+/// Minimum of snippets of the manual that Kea 2.2 accepts. Kea selects them, so a lower number
+/// shows that this has stopped working.
 const SNIPPETS_AT_LEAST: usize = 150;
 
-/// Snippets of Debian's manual that Kea 2.2 takes and we do not: their names, a part of what ours has
-/// against them, and why that is meant. The manual's page `coming-from-kea.md` has them too.
+/// Snippets of Debian's manual that Kea 2.2 accepts and Godwit does not: their names, a part of
+/// Godwit's message, and the reason. The manual's page `coming-from-kea.md` lists them too.
 const REFUSED_ON_PURPOSE: [(&str, &str, &str); 2] = [
     (
         "dhcp6-srv 41",
@@ -54,7 +54,7 @@ const REFUSED_ON_PURPOSE: [(&str, &str, &str); 2] = [
     ),
 ];
 
-/// The page that names them.
+/// Page of the manual that lists them.
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/book/coming-from-kea.md");
 
 struct Files(PathBuf);
@@ -65,7 +65,7 @@ impl IncludeResolver for Files {
     }
 }
 
-/// What ours has against a document; `None` when it is taken.
+/// Returns Godwit's problems with a document; `None` if it accepts the document.
 fn refused(family: u8, text: &str, folder: &Path) -> Option<String> {
     let mut files = Files(folder.to_owned());
     let problems: Vec<Problem> = match family {
@@ -76,7 +76,7 @@ fn refused(family: u8, text: &str, folder: &Path) -> Option<String> {
     Some(errors.map(ToString::to_string).collect::<Vec<_>>().join("\n    "))
 }
 
-/// Whether Kea takes a document.
+/// Returns true if Kea accepts a document.
 fn kea_takes(family: u8, text: &str, folder: &TempFolder) -> bool {
     let path = folder.path().join("snippet.json");
     fs::write(&path, text).expect("the test's folder can be written");
@@ -87,12 +87,12 @@ fn kea_takes(family: u8, text: &str, folder: &TempFolder) -> bool {
     command.status().expect("Kea can be started").success()
 }
 
-/// The document that `text` makes in one of [`WAYS`].
+/// Returns the document that one of [`WAYS`] makes of `text`.
 fn document(way: &str, family: u8, text: &str) -> String {
     way.replace('F', &family.to_string()).replace('%', text)
 }
 
-/// Whether a refusal is one of [`REFUSED_ON_PURPOSE`], and for its reason alone.
+/// Returns true if a refusal is one of [`REFUSED_ON_PURPOSE`], and only for that reason.
 fn is_meant(chapter: &str, number: i32, reason: &str) -> bool {
     let name = format!("{chapter} {number}");
     let errors = reason.matches(": error: ").count();
@@ -100,14 +100,14 @@ fn is_meant(chapter: &str, number: i32, reason: &str) -> bool {
     errors == 1 && REFUSED_ON_PURPOSE.iter().any(|entry| is_this(&entry))
 }
 
-/// The documents that a snippet may make: a member belongs into a map, a map into a list.
+/// Returns the documents that a snippet may make: a member belongs into a map, a map into a list.
 fn documents(family: u8, text: &str) -> Vec<String> {
     let is_member = text.starts_with('"');
     let ways = WAYS.iter().enumerate().filter(|(index, _)| is_member == matches!(index, 1 | 2));
     ways.map(|(_, way)| document(way, family, text)).collect()
 }
 
-/// A snippet with what stands for left-out parts taken away.
+/// Returns a snippet without the dots of left-out parts.
 fn without_dots(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
@@ -119,7 +119,7 @@ fn without_dots(text: &str) -> String {
         out += &line.replace("{ ... }", "{ }").replace("[ ... ]", "[ ]").replace("...", "");
         out.push('\n');
     }
-    // Commas in front of what was taken away.
+    // Remove the commas before removed parts.
     let mut trimmed = String::with_capacity(out.len());
     for part in out.split(',') {
         if !trimmed.is_empty() && !part.trim_start().starts_with(['}', ']']) {
@@ -130,13 +130,13 @@ fn without_dots(text: &str) -> String {
     trimmed.trim().trim_end_matches(',').to_owned()
 }
 
-/// The text of `<pre>` elements.
+/// Returns the texts of `<pre>` elements.
 fn preformatted(page: &str) -> Vec<String> {
     let parts = page.split("<pre>").skip(1).filter_map(|part| part.split("</pre>").next());
     parts.map(plain).collect()
 }
 
-/// Text without tags and entities.
+/// Returns a text without tags and entities.
 fn plain(html: &str) -> String {
     let mut text = String::new();
     let mut is_tag = false;
@@ -156,7 +156,7 @@ fn plain(html: &str) -> String {
     text
 }
 
-/// Indented blocks behind `::` and `code-block` lines of the manual's source.
+/// Returns the indented blocks after `::` and `code-block` lines of the manual's source.
 fn literal_blocks(page: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut lines = page.lines().peekable();
@@ -239,7 +239,7 @@ fn every_snippet_of_the_manual_is_taken() {
                 let judged = match source {
                     None => documents.iter().find(|text| kea_takes(family, text, &folder)),
                     Some(_) => {
-                        // Taken, or else what comes nearest to a configuration.
+                        // The accepted document, or else the one with the fewest errors.
                         let errors = |text: &&String| {
                             let reason = refused(family, text, folder.path());
                             reason.map_or(0, |reason| reason.matches(": error: ").count())

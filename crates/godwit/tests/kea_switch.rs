@@ -1,6 +1,6 @@
-//! Kea 2.2 and this server take turns on one configuration file, one folder and one port, with
-//! leases in a memfile, in MariaDB and in PostgreSQL: the clients keep what they have, whichever of
-//! the two they ask, and so does the server its identity. On one database they also serve at once.
+//! Kea 2.2 and Godwit take turns on one configuration file, one folder and one port, with leases in
+//! a memfile, in MariaDB and in PostgreSQL: the clients keep their leases with either server, and
+//! the server keeps its identity. On one database they also serve at the same time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,33 +15,34 @@ use crate::common::{PATIENCE, ServerProcess, TempFolder, free_port, require, run
 use dhcp_wire::{v4, v6};
 use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
 
-/// Clients that each run of perfdhcp plays.
+/// Number of clients in each run of perfdhcp.
 const CLIENTS: usize = 20;
 
-/// What differs between the families.
+/// Differences between the families.
 struct Family {
-    /// `dhcp4` or `dhcp6`.
+    /// Name of the server: `dhcp4` or `dhcp6`.
     name: &'static str,
-    /// What the configuration has beyond interface and lease file.
+    /// Additions to interface and lease file in the configuration.
     configuration: &'static str,
-    /// Clients and servers are here.
+    /// Address of clients and servers.
     address: IpAddr,
-    /// perfdhcp's flags, and those of some clients and some others: it numbers them in the last six
-    /// octets.
+    /// Flags of perfdhcp, and those of some clients and of others: it numbers them in the last six
+    /// bytes.
     perfdhcp: &'static [&'static str],
     clients: [&'static str; 2],
-    /// Rows for each client.
+    /// Number of rows for each client.
     leases: usize,
-    /// The columns that tell a client from others, the rest of those that must not change.
+    /// Index of the column that identifies a client, and indexes of all columns that must not
+    /// change.
     identity: usize,
     kept: &'static [usize],
-    /// Writes the renewal of a client's rows.
+    /// Function that writes the renewal of a client's rows.
     renewal: fn(&mut [u8], &[&Row], &Path) -> usize,
-    /// Reads what a reply grants.
+    /// Function that reads the addresses granted in a reply.
     granted: fn(&[u8]) -> Vec<IpAddr>,
 }
 
-/// The values of a row of a lease file.
+/// Fields of a row of a lease file.
 type Row = Vec<String>;
 
 const V4: Family = Family {
@@ -79,18 +80,18 @@ const V6: Family = Family {
     granted: granted_by_reply,
 };
 
-/// A folder that two servers share in turn, and a relay agent of ours.
+/// Folder that two servers share in turn, and the test's own relay agent.
 struct Scene {
     family: &'static Family,
     folder: TempFolder,
     config: PathBuf,
-    /// The server's, and the relay agent's.
+    /// Ports of the server and of the relay agent.
     ports: [u16; 2],
-    /// Where the leases are when they are not in a memfile.
+    /// Database of the leases, unless they are in a memfile.
     database: Option<Database>,
 }
 
-/// Kea's type of a database, and `kea-admin`'s.
+/// Returns the type of a database in Kea, and in `kea-admin`.
 const fn names(engine: Engine) -> [&'static str; 2] {
     match engine {
         Engine::MariaDb => ["mysql", "mysql"],
@@ -98,7 +99,7 @@ const fn names(engine: Engine) -> [&'static str; 2] {
     }
 }
 
-/// A private server with Kea 2.2's tables; `None` when it is not installed.
+/// Starts a private database server with Kea 2.2's tables. Returns `None` if it is not installed.
 fn database(engine: Engine) -> Option<Database> {
     if let Some(reason) = engine.missing() {
         assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "{reason}");
@@ -113,7 +114,7 @@ fn database(engine: Engine) -> Option<Database> {
     Some(server)
 }
 
-/// `godwit db` on that database.
+/// Returns `godwit db` for that database.
 fn db(server: &Database, word: &str) -> Command {
     let port = server.port().expect("it listens on loopback").to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
@@ -168,15 +169,16 @@ impl Scene {
         ServerProcess::launch_on(env, self.family.name, ports, config, folder)
     }
 
-    /// Whole exchanges of those clients of perfdhcp.
+    /// Runs whole exchanges of those clients of perfdhcp.
     fn exchanges(&self, clients: &str) {
         let run = |_| self.run_perfdhcp(self.ports, clients, &PATIENT);
         let report = exact_run(CLIENTS as u64, run).report;
         assert_eq!(report.matches("received packets: 20\n").count(), 2, "{report}");
     }
 
-    /// The same, with clients that ask again when they were not answered: two servers that give from
-    /// one pool at the same time meet at some addresses, and the later one's reply does not leave.
+    /// Runs exchanges of those clients until all are complete. Clients without a reply repeat
+    /// theirs: two servers that lease from one pool at the same time sometimes choose the same
+    /// address, and the later one's reply does not leave.
     fn exchanges_at_last(&self, ports: [u16; 2], clients: &str) {
         let is_done = |report: &str| report.matches("received packets: 20\n").count() == 2;
         let wait = ["-d", "10", "-d", "10", "-W", "10000000"];
@@ -197,7 +199,7 @@ impl Scene {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// The last row of each address and prefix.
+    /// Returns the last row of each address and prefix.
     fn rows(&self) -> BTreeMap<String, Row> {
         let path = self.folder.path().join("leases.csv");
         if let Some(server) = &self.database {
@@ -210,13 +212,13 @@ impl Scene {
         rows.map(|row: Row| (row[0].clone(), row)).collect()
     }
 
-    /// What must stay of the leases, whatever happens.
+    /// Returns the columns of the leases that must never change.
     fn leases(&self) -> BTreeMap<String, Vec<String>> {
         let kept = |row: &Row| self.family.kept.iter().map(|&at| row[at].clone()).collect();
         self.rows().into_iter().map(|(key, row)| (key, kept(&row))).collect()
     }
 
-    /// Every client asks to keep all that it has, and is granted just that.
+    /// Makes every client renew all its leases, and checks that the replies grant exactly those.
     fn renewals(&self) {
         self.renewals_on(self.ports);
     }
@@ -242,7 +244,7 @@ impl Scene {
     }
 }
 
-/// Kea, this server, and Kea again; in between each tells the other nothing but by files.
+/// Runs Kea, Godwit, and Kea again, which communicate only by files.
 fn take_turns(scene: Option<Scene>) {
     let Some(scene) = scene else { return };
     let family = scene.family;
@@ -317,12 +319,12 @@ fn clients_of_dhcpv6_keep_their_addresses_and_prefixes_in_postgresql() {
     take_turns(in_database(&V6, Engine::PostgreSql));
 }
 
-/// Kea and this server on one database at the same time: no address twice, and each serves the
-/// other's clients what they have.
+/// Runs Kea and Godwit on one database at the same time: no address is leased twice, and each
+/// renews the leases of the other's clients.
 fn serve_at_once(scene: Option<Scene>) {
     let Some(scene) = scene else { return };
     let [some, others] = scene.family.clients;
-    // Each has a name of its own for its configuration, and so a PID file of its own.
+    // Each has a configuration file of another name, and so a PID file of its own.
     let config = scene.folder.path().join("beside.conf");
     fs::copy(&scene.config, &config).expect("the test's folder can be written");
     let ports = [free_port(), free_port()];
@@ -352,7 +354,7 @@ fn kea_and_this_server_share_postgresql() {
     serve_at_once(in_database(&V6, Engine::PostgreSql));
 }
 
-/// The octets that `text` has in hexadecimal digits with colons.
+/// Returns the bytes in `text`, hexadecimal digits with colons.
 fn octets(text: &str) -> Vec<u8> {
     let octet = |digits| u8::from_str_radix(digits, 16).expect("two digits");
     text.trim().split(':').map(octet).collect()

@@ -1,7 +1,7 @@
-//! A server that has loaded many leases renews the first and the last of them at once.
+//! Server that has loaded many leases: it renews the first and the last of them at once.
 //!
-//! `GODWIT_LEASES=10000000` has it load so many; 20,000 when nothing is said. What the start takes is
-//! measured by `cargo run --release -p dhcp-store --example start_up`.
+//! `GODWIT_LEASES=10000000` sets the number of leases; the default is 20,000.
+//! `cargo run --release -p dhcp-store --example start_up` measures the cost of the start.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -15,7 +15,7 @@ use dhcp_wire::{v4, v6};
 
 const V4_FIRST: u32 = 0x0a00_0001;
 const V6_FIRST: u128 = (0x2001_0db8 << 96) + 1;
-/// When the leases were given, far in the future: they have not ended.
+/// Time at which the leases end, in seconds since 1970: far in the future.
 const EXPIRES_S: u64 = 4_000_000_000;
 
 fn count() -> u32 {
@@ -36,7 +36,7 @@ fn colon_hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(":")
 }
 
-/// Writes the rows of `count` leases behind `header`.
+/// Writes the rows of `count` leases after `header`.
 fn write_leases(folder: &Path, header: &str, count: u32, row: impl Fn(u32) -> String) {
     let path = folder.join("leases.csv");
     let mut file = BufWriter::new(File::create(path).expect("the folder can be written"));
@@ -47,8 +47,8 @@ fn write_leases(folder: &Path, header: &str, count: u32, row: impl Fn(u32) -> St
     file.flush().expect("there is room");
 }
 
-/// The relay agent's port; opened once, since a process that another test starts just then may keep
-/// it for a moment after it was closed.
+/// Opens the relay agent's port, once, because a process that another test starts at that time may
+/// keep it for a moment after it is closed.
 fn relay_agent(server: &ServerProcess, here: IpAddr) -> UdpSocket {
     let relay = UdpSocket::bind((here, server.relay_port)).expect("the port is free");
     relay.connect((here, server.port)).expect("loopback is connected");
@@ -56,7 +56,7 @@ fn relay_agent(server: &ServerProcess, here: IpAddr) -> UdpSocket {
     relay
 }
 
-/// Sends a renewal from the relay agent's port and gives what the answer grants.
+/// Sends a renewal from the relay agent's port and returns the addresses that the reply grants.
 fn renewed(
     relay: &UdpSocket,
     granted: fn(&[u8]) -> Vec<IpAddr>,

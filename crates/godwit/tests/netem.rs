@@ -1,5 +1,5 @@
-//! `godwit netem` as a user meets it: a link between namespaces, changed and read while it is up, and
-//! what is said of mistakes.
+//! `godwit netem` as a user sees it: a link between namespaces, changed and read while it is up,
+//! and messages about mistakes.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, UdpSocket};
@@ -16,11 +16,11 @@ const LEFT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
 const RIGHT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 const PORT: u16 = 4_000;
 
-/// Three namespaces in a row, which go away with the value: left, middle and right.
+/// Three namespaces in a row, left, middle and right, which the value removes when it is dropped.
 struct Row(Namespaces<3>);
 
 impl Row {
-    /// `None`, said, where that is not possible.
+    /// Makes the namespaces. Returns `None`, with a message, if that is not possible.
     fn new() -> Option<Self> {
         if !require(&["ip", "tc"]) || !is_root() {
             return None;
@@ -37,7 +37,7 @@ impl Row {
             ip(&format!("-n {middle} link set {end} up"));
             ip(&format!("-n {name} link set own0 up"));
             ip(&format!("-n {name} addr add {address}/24 dev own0"));
-            // Until the kernel has noticed that an interface is up, it drops what is sent there.
+            // The kernel drops packets to an interface until it has noticed that it is up.
             for (name, end) in [(middle, end), (name, "own0")] {
                 until(|| ip(&format!("-n {name} link show {end}")).contains("state UP"));
             }
@@ -45,12 +45,12 @@ impl Row {
         Some(row)
     }
 
-    /// The two interfaces in the middle, as `--between` takes them.
+    /// Returns the two interfaces in the middle, in the form of `--between`.
     fn between(&self) -> [String; 2] {
         ["m0", "m1"].map(|end| format!("{}:{end}", self.0[1]))
     }
 
-    /// A socket in the left (0) or right (2) namespace.
+    /// Returns a socket in the left (0) or right (2) namespace.
     fn socket(&self, at: usize, address: Ipv4Addr) -> UdpSocket {
         let path = format!("/run/netns/{}", self.0[at]);
         let open = || {
@@ -63,7 +63,7 @@ impl Row {
     }
 }
 
-/// A link that is up.
+/// Running link.
 struct Link {
     child: Child,
     output: BufReader<ChildStdout>,
@@ -178,10 +178,10 @@ fn a_link_is_changed_and_read_while_it_is_up() {
     let words = ["--between", &first, &second, "delay", "1ms", "--seed", "7", "--json"];
     let mut link = Link::start(&[&words[..], &["--socket", &socket]].concat());
     let (left, right) = (row.socket(0, LEFT), row.socket(2, RIGHT));
-    // The first datagram waits until addresses are resolved, over the link, too.
+    // The first datagram waits for address resolution, which also goes over the link.
     for _ in 0..3 {
         until(|| {
-            // Sent again: what waits for an address that is not resolved in time is dropped.
+            // Sent again: the kernel drops packets whose address is not resolved in time.
             left.send_to(b"through", (RIGHT, PORT)).expect("it is sent");
             right.recv(&mut [0; 20]).is_ok_and(|len| len == 7)
         });

@@ -1,4 +1,4 @@
-//! The interface by which answers leave for a relay agent that can be reached in two ways
+//! Interface by which replies leave for a relay agent that is reachable in two ways
 //! (`outbound-interface`).
 
 use std::fs;
@@ -10,9 +10,9 @@ use crate::common::link::Link;
 use crate::common::{ServerProcess, TempFolder, waited_until};
 use netio::{PollFd, RecvBatch, SendBatch, UdpOptions, UdpSocket};
 
-/// The relay agent, behind both links.
+/// Address of the relay agent, reachable over both links.
 const RELAY: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
-/// The server's address on the link that requests come by.
+/// Address of the server on the link that requests come by.
 const ASKED: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
 
 fn configuration(folder: &Path, listening: &str) -> PathBuf {
@@ -29,7 +29,7 @@ fn configuration(folder: &Path, listening: &str) -> PathBuf {
     path
 }
 
-/// A DHCPDISCOVER that has passed the relay agent.
+/// Returns a DHCPDISCOVER that has passed the relay agent.
 fn discover(xid: u8) -> Vec<u8> {
     let mut octets = vec![0; 236];
     octets[..8].copy_from_slice(&[1, 1, 6, 1, 0, 0, 0, xid]);
@@ -39,7 +39,7 @@ fn discover(xid: u8) -> Vec<u8> {
     octets
 }
 
-/// The namespace's side of everything that would drop packets which come by an unexpected way.
+/// Script that disables the checks of the namespace that drop packets on an unexpected way.
 const TAKE_ALL: &str = "for f in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 0 > $f; done";
 
 fn take_all(mut command: Command) {
@@ -47,7 +47,7 @@ fn take_all(mut command: Command) {
     assert!(status.success(), "{status}");
 }
 
-/// Two links; by the routing table of the server the relay agent is behind the first.
+/// Makes two links; by the server's routing table the relay agent is on the first.
 fn two_ways() -> Option<Link> {
     let link = Link::new()?;
     for (number, metric) in [("0", 10), ("1", 20)] {
@@ -64,19 +64,19 @@ fn two_ways() -> Option<Link> {
     Some(link)
 }
 
-/// The interface that the answer to one DISCOVER came by, and its source.
+/// Returns the interface that the reply to one DISCOVER came by, and its source.
 fn answered_by(link: &Link, relay: &UdpSocket, xid: u8) -> (String, IpAddr) {
     let mut batch = RecvBatch::default();
     let mut found = None;
     let mut request = SendBatch::new(1, 512, false);
     let has_come = waited_until(|| {
-        // Sent again, as clients do: neighbors may have to be found first.
+        // Sent again, as clients do: the kernel may have to resolve neighbors first.
         let octets = discover(xid);
         request.slot().expect("it is empty")[..octets.len()].copy_from_slice(&octets);
         request.commit(octets.len(), SocketAddrV4::new(ASKED, 67), None);
         assert_eq!(request.flush(relay).sent, 1, "the link takes it");
         netio::poll(&mut [PollFd::readable(relay)], Some(200_000_000)).expect("poll works");
-        // Nothing there is an error of the call's.
+        // The call fails if there is nothing to receive.
         batch.receive(relay).ok();
         found = batch
             .iter()
@@ -106,7 +106,7 @@ fn answers_leave_by_the_interface_of_the_request_or_by_the_routing_table() {
         (r#""interfaces": [ "sv0", "sv1" ], "dhcp-socket-type": "udp""#, "same-as-inbound", "cv1"),
         (r#""interfaces": [ "sv0", "sv1" ], "dhcp-socket-type": "udp""#, "use-routing", "cv0"),
         (r#""interfaces": [ "sv1/10.78.0.1" ], "dhcp-socket-type": "udp""#, "use-routing", "cv0"),
-        // As in Kea it is for UDP sockets only.
+        // As in Kea, this applies to UDP sockets only.
         (r#""interfaces": [ "*" ]"#, "use-routing", "cv1"),
         (r#""interfaces": [ "sv1" ]"#, "use-routing", "cv1"),
     ];

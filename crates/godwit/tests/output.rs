@@ -1,4 +1,4 @@
-//! The standard output of every command when nobody reads it any more, and when it takes nothing.
+//! Standard output of every command without a reader, and with a full device.
 
 use std::fs::File;
 use std::io::pipe;

@@ -1,5 +1,5 @@
-//! Debian's perfdhcp against the server: nothing lost at a moderate rate, every lease in the file
-//! and there again after a restart, nothing malformed on the wire.
+//! Debian's perfdhcp against the server: no losses at a moderate rate, every lease in the file and
+//! loaded again after a restart, no malformed packet on the wire.
 
 use std::process::Command;
 
@@ -20,11 +20,12 @@ fn perfdhcp(server: &ServerProcess, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Exchanges in a round. perfdhcp's receive buffer holds about 160 answers: as many as can come at once,
-/// after a flush that took long, while perfdhcp does not look.
+/// Number of exchanges in a round. perfdhcp's receive buffer holds about 160 replies: as many as
+/// can come at once, after a slow flush, while perfdhcp does not read.
 const ROUND: u64 = 50;
 
-/// Rounds of exchanges by new clients, told from others by the number `run`; how many ACKs came.
+/// Runs rounds of exchanges by new clients, identified by the number `run`, and returns the number
+/// of ACKs.
 fn exchanges(server: &ServerProcess, run: u8, rounds: u8) -> u64 {
     let number = ROUND.to_string();
     let acknowledged = (0..rounds).map(|round| {
@@ -58,7 +59,7 @@ fn it_drops_nothing_and_leaves_every_lease_in_the_file() {
     let server = ServerProcess::start(&config, folder.path());
     let log = server.log();
     assert!(log.contains(&format!("{} leases", leases.len())), "{log}");
-    // New clients get other addresses: the old ones are still taken.
+    // New clients get other addresses: the earlier ones are still leased.
     let again = exchanges(&server, 2, 4) as usize;
     server.stop();
     assert!(keys(&folder.path().join("leases.csv")).len() >= leases.len() + again);
@@ -79,7 +80,7 @@ fn renewals_and_releases_are_served_and_nothing_is_malformed() {
     let words = ["-r", "100", "-f", "40", "-F", "20", "-p", "5", "-d", "60", "-d", "60"];
     let report = perfdhcp(&server, &[&words[..], &["-W", "2000000"]].concat());
     let decode_as = ["-d", &format!("udp.port=={port},dhcp")];
-    // Whatever perfdhcp has waited for: each question that went to the server has its answer.
+    // Whichever replies perfdhcp has waited for, each request to the server has its reply.
     let count = |kind: u8| {
         let filter = format!("dhcp.option.dhcp == {kind}");
         capture.so_far().packets(&decode_as, &filter).len() as u64

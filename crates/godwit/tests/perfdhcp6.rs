@@ -1,6 +1,6 @@
-//! Debian's perfdhcp against the DHCPv6 server, on its link and through a relay agent: nothing lost
-//! at a moderate rate, every lease in the file and there again after a restart, nothing malformed on
-//! the wire.
+//! Debian's perfdhcp against the DHCPv6 server, on its link and through a relay agent: no losses at
+//! a moderate rate, every lease in the file and loaded again after a restart, no malformed packet
+//! on the wire.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,7 +23,7 @@ fn configuration(folder: &Path) -> PathBuf {
     configuration6(folder, &format!("\"{SERVER_END}\""), "", &subnet)
 }
 
-/// What perfdhcp reports that was run at the client's end.
+/// Returns the report of perfdhcp, run at the client's end.
 fn perfdhcp(link: &Link, arguments: &[&str]) -> String {
     let mut command = link.at_client();
     command.args(["perfdhcp", "-6", "-l", CLIENT_END, "-R", "100000"]);
@@ -31,23 +31,23 @@ fn perfdhcp(link: &Link, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Exchanges in a round. perfdhcp's receive buffer holds about 160 answers: as many as can come at once,
-/// after a flush that took long, while perfdhcp does not look.
+/// Number of exchanges in a round. perfdhcp's receive buffer holds about 160 replies: as many as
+/// can come at once, after a slow flush, while perfdhcp does not read.
 const ROUND: usize = 50;
-/// Rounds of a run.
+/// Number of rounds of a run.
 const ROUNDS: usize = 10;
-/// Exchanges in a run.
+/// Number of exchanges in a run.
 const COUNT: usize = ROUND * ROUNDS;
 
-/// A run of [`COUNT`] complete exchanges by new clients, told from others by the number `run`, and
-/// the leases that they got, counted in `leases`. How many messages were sent in all.
+/// Runs [`COUNT`] complete exchanges by new clients, identified by the number `run`, checks the
+/// number of their leases by `leases`, and returns the number of messages sent in all.
 fn exchanges(link: &Link, run: u8, arguments: &[&str], leases: (&Path, usize)) -> usize {
     (0..ROUNDS).map(|round| one_round(link, [run, round as u8], arguments, leases)).sum()
 }
 
-/// A round of it. perfdhcp sends in bursts, and when it was held up it may send one exchange more than it
-/// was told to, and leave without waiting for the last answers: such a round says nothing and is repeated
-/// with other clients.
+/// Runs one round. perfdhcp sends in bursts, and after a delay it may send one exchange more than
+/// requested and exit before the last replies: such a round proves nothing and is repeated with
+/// other clients.
 fn one_round(
     link: &Link,
     [run, round]: [u8; 2],
@@ -76,7 +76,7 @@ fn one_round(
     panic!("perfdhcp never sent as many messages as it was told to");
 }
 
-/// A server on a link of its own.
+/// Starts a server on a link of its own.
 fn set(label: &str) -> Option<(ServerProcess, Link, TempFolder)> {
     if !require(&["perfdhcp", "tcpdump", "tshark"]) {
         return None;
@@ -112,14 +112,14 @@ fn it_drops_nothing_and_leaves_every_lease_in_the_file() {
     let server = start(&link, folder.path());
     let log = server.log();
     assert!(log.contains(&format!("{count} leases")), "{log}");
-    // New clients get other addresses and prefixes: the old ones are still taken.
+    // New clients get other addresses and prefixes: the earlier ones are still leased.
     exchanges(&link, 5, &["-e", "address-and-prefix"], (&leases, 2));
     server.stop();
     let (new, new_prefixes) = (keys(&leases).len() - count, self::prefixes(&leases) - prefixes);
     assert!(new >= 2 * COUNT && new == 2 * new_prefixes, "{new} new leases");
 }
 
-/// How many prefixes are or were leased.
+/// Returns the number of prefixes that are or were leased.
 fn prefixes(leases: &Path) -> usize {
     let text = fs::read_to_string(leases).expect("the lease file is there");
     let rows = text.lines().skip(1).filter(|row| row.contains(",56,0,0,"));
@@ -138,7 +138,7 @@ fn renewals_and_releases_are_served_and_nothing_is_malformed() {
     let report = perfdhcp(&link, &[&run[..], &further].concat());
     assert_eq!(figures(&report, "rejected leases:"), [0; 4], "{report}");
     assert!(figures(&report, "received packets:").iter().all(|&count| count > 0), "{report}");
-    // Whatever perfdhcp has waited for: each question that went to the server has its answer.
+    // Whichever replies perfdhcp has waited for, each request to the server has its reply.
     let count = |kind: u8| {
         let filter = format!("dhcpv6.msgtype == {kind}");
         capture.so_far().packets(&[], &filter).len()

@@ -1,5 +1,5 @@
-//! The conformance scenarios, played against the engine, the daemon, Kea 2.2 and Kea 3.0, and a
-//! report of the differences of each Kea.
+//! Conformance scenarios, played against the engine, the server, Kea 2.2 and Kea 3.0, and a report
+//! of the differences of each Kea.
 
 use crate::common::{self, PATIENCE};
 use crate::subjects;
@@ -13,16 +13,16 @@ use crate::subjects::process::{Daemon, Make, Setup};
 use crate::subjects::{Named, REAL_WAIT_MAX_S, engine, in_parallel};
 use scenario::{KeaNote, Verdict, play};
 
-/// So many are played at a time.
+/// Number of scenarios played at a time.
 const AT_ONCE: usize = 2;
 
-/// How often a scenario is played that depends on when seconds end.
+/// Maximum number of times that a scenario is played if it depends on when seconds end.
 const TRIES_MAX: u32 = 30;
 
-/// How long an answer is waited for that Kea is known not to give, or to give otherwise.
+/// Maximum time to wait for a reply that Kea is known not to give, or to give differently.
 const KNOWN_LIMIT: Duration = Duration::from_secs(5);
 
-/// How a subject did.
+/// Result of a subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Outcome {
     Agrees,
@@ -31,7 +31,7 @@ enum Outcome {
 }
 
 fn on_engine(named: &Named) -> Outcome {
-    // A few commands are there for what takes too long elsewhere.
+    // A few commands are only there for steps that take too long on the server.
     if named.scenario.has_commands() && named.scenario.wait_total_s() <= REAL_WAIT_MAX_S {
         return Outcome::NotPlayed("the engine has no control channel");
     }
@@ -53,8 +53,8 @@ fn on_daemon(make: Make, named: &Named, number: usize) -> Outcome {
         let outcome =
             judge(named, started.map(|daemon| Box::new(daemon) as Box<dyn scenario::Subject>));
         tries += 1;
-        // A lease that is given once more a second later has a second less, which no scenario
-        // expects that does not wait. Where seconds pass, threads may look at the clock late.
+        // A lease given again a second later is a second shorter, which no scenario without waiting
+        // expects. If seconds pass, threads may read the clock late.
         let is_timed = named.scenario.wait_total_s() > 0 || wall_s() != begun_s;
         if outcome == Outcome::Agrees || is_known(make, named) || !is_timed || tries == TRIES_MAX {
             return outcome;
@@ -62,7 +62,7 @@ fn on_daemon(make: Make, named: &Named, number: usize) -> Outcome {
     }
 }
 
-/// Returns what is known of the daemon when it does not do what the scenario says.
+/// Returns the scenario's note on a server that is known to differ.
 const fn note_of(make: Make, named: &Named) -> Option<&KeaNote> {
     match make {
         Make::Godwit => None,
@@ -71,12 +71,12 @@ const fn note_of(make: Make, named: &Named) -> Option<&KeaNote> {
     }
 }
 
-/// Whether it is known that the daemon does not do what the scenario says.
+/// Returns true if the server is known to differ from the scenario.
 const fn is_known(make: Make, named: &Named) -> bool {
     note_of(make, named).is_some()
 }
 
-/// Seconds since 1970.
+/// Returns the seconds since 1970.
 fn wall_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
@@ -92,7 +92,7 @@ fn judge(named: &Named, subject: Result<Box<dyn scenario::Subject>, String>) -> 
     }
 }
 
-/// How a scenario is played alone.
+/// Returns the command that plays a scenario alone.
 fn repeated(name: &str) -> String {
     format!(
         "repeat with: GODWIT_SCENARIO={name} cargo test -p godwit --test main \
@@ -100,7 +100,7 @@ fn repeated(name: &str) -> String {
     )
 }
 
-/// Every scenario's outcome must be agreement; what differs is listed.
+/// Asserts that every scenario agrees, and lists the differences.
 fn assert_agreement(scenarios: &[Named], outcomes: &[Outcome]) {
     let mut text = String::new();
     for (named, outcome) in scenarios.iter().zip(outcomes) {
@@ -142,7 +142,8 @@ fn every_difference_of_kea_3_has_a_verdict() {
     }
 }
 
-/// Asserts that what `make` does differently has a verdict in the scenario, and nothing else has.
+/// Asserts that every difference of `make` has a verdict in the scenario, and every verdict a
+/// difference.
 fn assert_verdicts(make: Make, version: &str) {
     let scenarios = subjects::all();
     let outcomes = in_parallel(&scenarios, AT_ONCE, |named, number| on_daemon(make, named, number));
@@ -166,7 +167,7 @@ fn assert_verdicts(make: Make, version: &str) {
     assert!(faults.is_empty(), "\n{faults}\n{report}");
 }
 
-/// The report of differences, as Markdown.
+/// Returns the report of differences, as Markdown.
 fn report(make: Make, version: &str, scenarios: &[Named], outcomes: &[Outcome]) -> String {
     let count = |wanted: fn(&Outcome) -> bool| outcomes.iter().filter(|o| wanted(o)).count();
     let mut text = format!(
@@ -198,8 +199,8 @@ fn report(make: Make, version: &str, scenarios: &[Named], outcomes: &[Outcome]) 
     text
 }
 
-/// The table of coverage in the repository is what the scenarios say, and every name in
-/// `keys.txt` has a scenario. With `GODWIT_WRITE` set it is written anew.
+/// Checks that the coverage table in the repository matches the scenarios, and that every name in
+/// `keys.txt` has a scenario. With `GODWIT_WRITE` set it writes the table anew.
 #[test]
 fn every_name_has_a_scenario() {
     if std::env::var_os("GODWIT_SCENARIO").is_some() {

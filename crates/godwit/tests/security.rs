@@ -1,4 +1,5 @@
-//! What a configuration and commands may name: Kea 3's rules for paths, sockets and secrets.
+//! Names that a configuration and commands may contain: Kea 3's rules for paths, sockets and
+//! secrets.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::common::{self, ServerProcess, TempFolder, run_bounded};
 
-/// A configuration whose files lie in `folder`.
+/// Returns a configuration whose files are in `folder`.
 fn configuration(folder: &Path) -> Value {
     json!({ "Dhcp4": {
         "interfaces-config": { "interfaces": [ "lo/127.0.0.1" ], "dhcp-socket-type": "udp" },

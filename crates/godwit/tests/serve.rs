@@ -1,7 +1,8 @@
-//! `godwit lab serve` as a user meets it, in headless Chromium: stored runs are listed, filtered, pinned,
-//! compared and opened, and a run that goes on is followed until its report is there.
+//! `godwit lab serve` as a user sees it, in headless Chromium: stored runs are listed, filtered,
+//! pinned, compared and opened, and the page follows a running one until its report exists.
 //!
-//! What needs the browser is skipped where Chromium is not installed, unless `GODWIT_REQUIRE_TOOLS=1`.
+//! The tests skip the parts that need the browser if Chromium is not installed, unless
+//! `GODWIT_REQUIRE_TOOLS=1`.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -12,10 +13,10 @@ use crate::results::runs::runs_plan;
 use crate::results::slower::stored;
 use crate::results::{GODWIT, Place, said};
 
-/// A server that ends with its test.
+/// Server that ends with its test.
 struct Server {
     child: Child,
-    /// With a slash at its end.
+    /// URL with a slash at its end.
     url: String,
 }
 
@@ -37,7 +38,7 @@ impl Server {
         self.url.trim_start_matches("http://").trim_end_matches('/')
     }
 
-    /// What is answered to a request of these lines.
+    /// Returns the answer to a request of these lines.
     fn raw(&self, lines: &str) -> String {
         let mut stream = TcpStream::connect(self.address()).expect("it listens");
         stream.write_all(lines.as_bytes()).expect("it reads");
@@ -65,7 +66,8 @@ fn silent_connections_end_and_leave_room_and_pages_have_a_policy() {
     let place = Place::new("serve-silent");
     stored(&place, "2024-a", 1.0, "aaaa");
     let server = Server::start(&place);
-    // More than it takes at a time; the first of them begin a head and go no further.
+    // More connections than the server accepts at a time; the first of them begin a head and stop
+    // there.
     let silent: Vec<TcpStream> = (0..80)
         .map(|number| {
             let mut stream = TcpStream::connect(server.address()).expect("it listens");
@@ -80,7 +82,7 @@ fn silent_connections_end_and_leave_room_and_pages_have_a_policy() {
     let policy = page.lines().find(|line| line.starts_with("content-security-policy: "));
     assert!(policy.is_some_and(|policy| policy.contains("default-src 'none'")), "{policy:?}");
     for mut stream in silent {
-        // It ends, though nobody ever asked for anything.
+        // The server ends the connection, although the client sent no request.
         stream.read_to_end(&mut Vec::new()).expect("an end");
     }
 }
@@ -164,7 +166,7 @@ fn runs_are_listed_filtered_pinned_and_compared_in_a_browser() {
     browser.open(&server.url);
     browser.run("document.querySelector('tr[data-run=\"2024-whole\"] a').click(); 0");
     browser.wait_for("document.querySelectorAll('[data-chart=\"load-curve\"] .mark').length > 2");
-    // A stored page has no origin, so that its scripts cannot ask this server for anything.
+    // A stored page has no origin, so that its scripts cannot send requests to this server.
     assert_eq!(browser.run("self.origin"), "null");
 
     browser.resize(360);
@@ -203,9 +205,9 @@ fn a_run_that_goes_on_is_followed_until_its_report_is_there() {
     browser.run("document.querySelector('a.follow').click(); 0");
     browser
         .wait_for("document.querySelector('#so-far [data-chart=\"load-curve\"] .mark') !== null");
-    // A whole run is over, so there is a figure.
+    // A whole run is over, so the page has a figure.
     browser.wait_for("document.querySelector('#so-far .card .figure .unit') !== null");
-    // What it says and what it draws changes while nobody touches the page.
+    // Its texts and charts change without any input to the page.
     browser.run("window.same = true; window.first = document.querySelector('#now').textContent; 0");
     browser.wait_for("window.same && document.querySelector('#now').textContent !== window.first");
     browser.run("window.drawn = document.querySelector('#so-far').firstElementChild; 0");

@@ -1,4 +1,4 @@
-//! Stored runs as a user meets them: listed, pinned as baseline, compared with it by a margin that
+//! Stored runs as a user sees them: listed, pinned as baseline, compared with it by a margin that
 //! can gate a merge, and drawn over time.
 
 use crate::results::slower::{slow_down, stored};
@@ -10,7 +10,7 @@ fn json(place: &Place, words: &[&str]) -> Value {
     serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{err}"))
 }
 
-/// Names of the runs that `godwit lab list` shows.
+/// Returns the names of the runs that `godwit lab list` shows.
 fn listed(place: &Place, words: &[&str]) -> Vec<String> {
     let found = json(place, &[&["list", "--json"], words].concat());
     assert_eq!(found["schema"], "godwit.stored.v1");
@@ -109,7 +109,7 @@ fn a_regression_beyond_the_margin_ends_with_3_and_nothing_else_does() {
     let (code, out, _) = gate("2025-half", &["--margin", "90"]);
     assert_eq!(code, Some(0), "half is less than a loss of 90 %: {out}");
     assert!(out.contains("by a margin of 90 %: held\n"), "{out}");
-    // The intervals of so few rounds cannot exclude a loss of one per cent, nor tell one.
+    // With so few rounds the intervals can neither exclude nor show a loss of one per cent.
     let (code, out, _) = gate("2025-same", &["--margin", "1"]);
     assert_eq!(code, Some(0), "{out}");
     assert!(out.contains("undecided: godwit") && out.contains("too wide"), "{out}");

@@ -1,5 +1,5 @@
-//! `godwit trafgen` as a user meets it: frames over a veth pair, counted by the tool, by both interfaces
-//! and by a receiver; files in and out; what is said of mistakes.
+//! `godwit trafgen` as a user sees it: frames over a veth pair, counted by the tool, by both
+//! interfaces and by a receiver; files in and out; messages about mistakes.
 
 mod segmentation;
 mod smoke;
@@ -16,23 +16,23 @@ use packet_wire::pcap::{ByteOrder, LINK_ETHERNET, Reader, Resolution, Writer};
 use serde_json::Value;
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
-/// A frame of 82 octets of a type that no station answers, with an octet that counts.
+/// Frame of 82 bytes of a type that no station answers, with a byte that counts.
 const PACKET: &str = "{ eth(da=02:00:00:00:00:05, sa=02:00:00:00:00:01, type=0x88b5), dinc(0,255), \
                       drnd(3), fill(7,64) }";
-/// How long a receiver looks for one more frame.
+/// Time that a receiver waits for one more frame.
 const MOMENT_NS: u64 = 200_000_000;
 
-/// A namespace with a veth pair, which goes away with the value.
+/// Namespace with a veth pair, which the value removes when it is dropped.
 struct Link(Namespaces<1>);
 
 impl Link {
-    /// `None`, said, where that is not possible.
+    /// Makes the link. Returns `None`, with a message, if that is not possible.
     fn new() -> Option<Self> {
         if !require(&["ip", "tc"]) || !is_root() {
             return None;
         }
         let link = Self(Namespaces::make());
-        // Nothing but what the test sends is on the link.
+        // The link carries only the test's frames.
         link.inside("sh -ec", &["echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6"]);
         link.inside("ip link add out0 type veth peer name in0", &[]);
         link.inside("ip link set out0 address 02:00:00:00:00:01 up", &[]);
@@ -55,20 +55,20 @@ impl Link {
         assert!(waited_until(is_up), "{}", self.inside("ip -o link show", &[]));
     }
 
-    /// What an interface has counted.
+    /// Returns a counter of an interface.
     fn count(&self, end: &str, counter: &str) -> u64 {
         let path = format!("cat /sys/class/net/{end}/statistics/{counter}");
         self.inside(&path, &[]).trim().parse().expect("a number")
     }
 
-    /// A socket that sees what arrives.
+    /// Returns a socket that receives all frames.
     fn receiver(&self) -> FrameReceiver {
         self.enter(|| {
             FrameReceiver::open(&interface::named("in0").expect("it is there")).expect("root may")
         })
     }
 
-    /// What `open` gives inside of the namespace.
+    /// Returns the result of `open` inside the namespace.
     fn enter<T: Send>(&self, open: impl FnOnce() -> T + Send) -> T {
         let path = PathBuf::from(format!("/run/netns/{}", self.0[0]));
         let inside = || {
@@ -78,7 +78,7 @@ impl Link {
         std::thread::scope(|scope| scope.spawn(inside).join()).expect("it opens")
     }
 
-    /// Runs `godwit trafgen --json`; its last line.
+    /// Runs `godwit trafgen --json`, and returns its last line.
     fn trafgen(&self, words: &str, packet: &str) -> Value {
         self.wait_until_up();
         let words = format!("{GODWIT} trafgen --json {words}");
@@ -87,7 +87,7 @@ impl Link {
     }
 }
 
-/// Whether the kernel has AF_XDP; said if not.
+/// Returns true if the kernel has AF_XDP, and prints a message if not.
 fn has_af_xdp() -> bool {
     let size = RingSize { bytes: 1 << 14, slot_bytes: 2_048 };
     let opened = XdpSender::open(&interface::named("lo").expect("it is there"), 0, size);
@@ -100,8 +100,8 @@ fn has_af_xdp() -> bool {
     has
 }
 
-/// Takes frames until there were `count` and, after those, none comes any more; what the socket had no room
-/// for is counted, too. How many they were, each of which must be `len` long.
+/// Receives frames of the length `len` until `count` have come or been dropped by the socket, and
+/// no more come. Returns their number.
 fn drain(receiver: &mut FrameReceiver, len: usize, count: u64) -> u64 {
     let mut taken = 0;
     take(receiver, count, |frame| {
@@ -110,8 +110,8 @@ fn drain(receiver: &mut FrameReceiver, len: usize, count: u64) -> u64 {
     }) + taken
 }
 
-/// Hands frames to `take` until there were `count` with those that the socket had no room for and, after
-/// those, none comes any more. How many it had no room for.
+/// Calls `take` with frames until `count` have come or been dropped by the socket, and no more
+/// come. Returns the number of dropped frames.
 fn take(receiver: &mut FrameReceiver, count: u64, mut take: impl FnMut(Frame<'_>)) -> u64 {
     let (mut taken, mut dropped) = (0, 0);
     let ends = Instant::now() + PATIENCE;
@@ -175,7 +175,7 @@ fn every_path_sends_as_many_frames_as_it_says() {
         assert_eq!(report["late"].is_object(), words.starts_with("-b"), "{words}");
         assert_eq!(report["gaps"].is_object(), words.starts_with("-b"), "{words}");
         assert!(report["segmentation"].is_null(), "{words}");
-        // What is chosen where nothing else is asked for.
+        // The path that is chosen by default.
         let best = if has_af_xdp { "xdp" } else { "ring" };
         let path = words.split(' ').skip_while(|word| *word != "--path").nth(1).unwrap_or(best);
         assert!(report["path"].as_str().is_some_and(|shown| shown.starts_with(path)), "{report}");
@@ -214,7 +214,7 @@ fn a_queue_that_is_full_is_waited_for() {
         let report = link.trafgen(&format!("-o out0 -n 2000 -P 1 -q --path {path}"), PACKET);
         assert_eq!((report["sent"].as_u64(), report["refused"].as_u64()), (Some(2_000), Some(0)));
         assert!(report["stalled"].as_u64() > Some(0), "{report}");
-        // Those that the bucket holds at the end leave after the report.
+        // Frames that the bucket holds at the end leave after the report.
         let have_come = || link.count("in0", "rx_packets") - before >= 2_000;
         assert!(waited_until(have_come), "{path}: frames were lost");
     }
@@ -228,8 +228,8 @@ fn counts_agree_when_the_receiver_is_slower_than_the_sender() {
         println!("skipped: it takes two processors");
         return;
     };
-    // Another processor than the sender's receives, for several sockets; more frames than its
-    // backlog holds (netdev_max_backlog, 1,000 by default) can wait for it.
+    // Another processor than the sender's receives, for several sockets; more frames can wait for
+    // it than its backlog holds (netdev_max_backlog, 1,000 by default).
     let mask = format!("echo {:x} >/sys/class/net/in0/queues/rx-0/rps_cpus", 1_u64 << second);
     link.inside("sh -ec", &[&mask]);
     let mut receivers: Vec<_> = (0..8).map(|_| link.receiver()).collect();
@@ -309,7 +309,7 @@ fn captures_are_written_and_sent_again() {
     let copied: Vec<_> = Reader::new(&copied).expect("a capture").flatten().collect();
     assert!(std::iter::zip(&records, &copied).all(|(one, other)| one.octets == other.octets));
     assert_eq!(copied[4].time_ns - copied[0].time_ns, 4_000_000);
-    // Out of the interface: at its times, once.
+    // Out of the interface: at the recorded times, once.
     let mut writer = Writer::new(LINK_ETHERNET, ByteOrder::Little, Resolution::Nanoseconds);
     for number in 0..3 {
         writer.packet(number * 20_000_000, records[0].octets);

@@ -1,4 +1,4 @@
-//! Command lines as values: what is run, where, on which processor, and how to type it by hand.
+//! Command lines as values: program, namespace and processor, in a form that a user can type.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::error::TestbedError;
 
-/// A program with its arguments and additional environment.
+/// Program with its arguments and additional environment.
 ///
 /// Displays as one line for a shell, quoted where needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,43 +15,43 @@ pub struct CommandLine {
     environment: Vec<(String, String)>,
 }
 
-/// Lines of a complaint that are passed on.
+/// Maximum of lines of a program's error output that an error contains.
 const LAST_LINES: usize = 4;
 
 impl CommandLine {
-    /// `program` without arguments.
+    /// Returns the command `program` without arguments.
     pub fn new(program: impl Into<String>) -> Self {
         Self { words: vec![program.into()], environment: Vec::new() }
     }
 
-    /// One more argument.
+    /// Adds one argument.
     #[must_use]
     pub fn arg(mut self, word: impl Into<String>) -> Self {
         self.words.push(word.into());
         self
     }
 
-    /// More arguments, as they are.
+    /// Adds arguments unchanged.
     #[must_use]
     pub fn args<'a>(mut self, words: impl IntoIterator<Item = &'a str>) -> Self {
         self.words.extend(words.into_iter().map(str::to_owned));
         self
     }
 
-    /// One environment variable on top of the lab's own environment.
+    /// Adds one environment variable to the lab's own environment.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.environment.push((name.into(), value.into()));
         self
     }
 
-    /// The program and its arguments.
+    /// Returns the program and its arguments.
     #[must_use]
     pub fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// The same command run through `words`, which end where the program's own name begins
+    /// Runs the command through `words`, which end where the program's own name begins
     /// (`ip netns exec NAME`, `taskset -c 1`).
     #[must_use]
     pub fn through(mut self, words: &[&str]) -> Self {
@@ -61,7 +61,7 @@ impl CommandLine {
         self
     }
 
-    /// The same with its environment among its words, for whoever takes words only.
+    /// Moves the environment into the words, for callers that take only words.
     #[must_use]
     pub fn in_words(mut self) -> Self {
         let environment = std::mem::take(&mut self.environment);
@@ -73,7 +73,7 @@ impl CommandLine {
         self
     }
 
-    /// The same with every word and every value of its environment as `change` has it.
+    /// Replaces every word and every value of the environment by the result of `change`.
     #[must_use]
     pub fn changed(mut self, change: impl Fn(&str) -> String) -> Self {
         let values = self.environment.iter_mut().map(|(_, value)| value);
@@ -83,7 +83,7 @@ impl CommandLine {
         self
     }
 
-    /// The command, ready for pipes and files, with nothing on its standard input.
+    /// Returns the command, ready for pipes and files, with an empty standard input.
     #[must_use]
     pub fn to_command(&self) -> Command {
         let mut command = Command::new(&self.words[0]);
@@ -94,10 +94,11 @@ impl CommandLine {
         command
     }
 
-    /// Runs to the end and returns the standard output.
+    /// Runs the command to its end and returns the standard output.
     ///
     /// # Errors
-    /// The program cannot be started, or it fails; the last line of its complaint is in the error.
+    /// The program cannot be started, or it fails; the last lines of its error output are in the
+    /// error.
     pub fn run(&self) -> Result<String, TestbedError> {
         let output = self.to_command().output().map_err(|e| self.not_started(&e))?;
         if output.status.success() {
@@ -106,13 +107,13 @@ impl CommandLine {
         let complaint = String::from_utf8_lossy(&output.stderr);
         let mut last: Vec<&str> =
             complaint.lines().filter(|line| !line.trim().is_empty()).collect();
-        // Some programs say why, and then once more that it did not work.
+        // Some programs print the reason, and then once more that they failed.
         last.drain(..last.len().saturating_sub(LAST_LINES));
         let words = if last.is_empty() { output.status.to_string() } else { last.join(" / ") };
         Err(TestbedError::new(self.to_string(), words))
     }
 
-    /// The sentence for a program that could not be started.
+    /// Returns the error for a program that could not be started.
     pub(crate) fn not_started(&self, error: &std::io::Error) -> TestbedError {
         let program = &self.words[0];
         if error.kind() == std::io::ErrorKind::NotFound {
@@ -138,7 +139,7 @@ impl fmt::Display for CommandLine {
     }
 }
 
-/// `word` as a shell takes it.
+/// Returns `word` quoted for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -149,10 +150,10 @@ fn quoted(word: &str) -> String {
 }
 
 /// Splits a command template as a shell would, without expansions: spaces separate, `'…'` and `"…"`
-/// keep together, `\` takes the next character as it is.
+/// keep words together, `\` takes the next character literally.
 ///
 /// # Errors
-/// A quote that does not end.
+/// A quote does not end.
 pub fn split_words(text: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -182,8 +183,8 @@ pub fn split_words(text: &str) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
-/// Where `program` is: the path itself when it has a slash, or the first hit in `PATH` followed by
-/// the folders of system programs, which an ordinary user's `PATH` often lacks.
+/// Returns the path of `program`: the path itself if it has a slash, or the first hit in `PATH`
+/// followed by the folders of system programs, which an ordinary user's `PATH` often lacks.
 #[must_use]
 pub fn find_program(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
@@ -201,10 +202,10 @@ fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
-/// The path of a program that the lab cannot do without.
+/// Returns the path of a program that the lab needs.
 ///
 /// # Errors
-/// It is not installed; the error names the Debian package that holds it.
+/// It is not installed; the error names the Debian package that contains it.
 pub fn require_program(program: &str, package: &str) -> Result<String, TestbedError> {
     find_program(program).map(|path| path.as_os_str().to_string_lossy().into_owned()).ok_or_else(
         || TestbedError::new(program, format!("not found; it is in Debian's package {package}")),

@@ -1,9 +1,9 @@
-//! A root folder of Debian 13, whose programs are newer than the machine's: Kea 3 with all of its hook
-//! libraries. `cargo xtask test` makes it as [`FOLDER`] in the build folder.
+//! Root folder of Debian 13, whose programs are newer than the machine's: Kea 3 with all of its
+//! hook libraries. `cargo xtask test` makes it as [`FOLDER`] in the build folder.
 //!
-//! A server runs in it by chroot(2), in a mount namespace of its own: Kea 3 takes configurations,
-//! leases, control sockets and logs only below its own folders, and each server sees a folder of its
-//! starter's at all of them. What it writes, the starter therefore finds in that folder.
+//! A server runs in it by chroot(2), in a mount namespace of its own: Kea 3 accepts configurations,
+//! leases, control sockets and logs only below its own folders, and each server sees a folder of
+//! its starter at all of them. The starter therefore finds the server's files in that folder.
 
 use std::path::{Path, PathBuf};
 
@@ -12,36 +12,38 @@ use crate::CommandLine;
 /// Name of the root folder in the build folder.
 pub const FOLDER: &str = "debian-13";
 
-/// Names the root folder, for tests and for the lab, in place of the one in the build folder.
+/// Variable that names the root folder, for tests and for the lab, instead of the one in the build
+/// folder.
 pub const VARIABLE: &str = "GODWIT_DEBIAN_13";
 
-/// File that a root folder has once it is complete: the packages that it was made of.
+/// File that a complete root folder has, with the packages that it was made of.
 pub const PACKAGES_FILE: &str = "packages";
 
-/// Mounts the folder of a server over the folders of Kea and runs a program in the root folder.
-/// Arguments: root folder, folder of the server, program and its arguments.
+/// Script that mounts the folder of a server over the folders of Kea and runs a program in the root
+/// folder. Arguments: root folder, folder of the server, program and its arguments.
 const SCRIPT: &str = r#"root=$1 own=$2; shift 2
 for place in var/lib/kea run/kea var/log/kea; do
     mount --bind "$own" "$root/$place" || exit 125
 done
 exec chroot "$root" "$@""#;
 
-/// The folder that a server has for leases, in which its starter's folder is seen.
+/// Folder of leases as a server sees it, which shows its starter's folder.
 pub const LEASES: &str = "/var/lib/kea";
-/// The folder that a server has for control sockets and PID files, likewise.
+/// Folder of control sockets and PID files as a server sees it, which shows its starter's folder.
 pub const SOCKETS: &str = "/run/kea";
-/// The folder that a server has for logs, likewise.
+/// Folder of logs as a server sees it, which shows its starter's folder.
 pub const LOGS: &str = "/var/log/kea";
 
-/// A root folder of Debian 13.
+/// Root folder of Debian 13.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Debian13 {
     root: PathBuf,
 }
 
 impl Debian13 {
-    /// Finds the root folder: where [`VARIABLE`] says, in the folder that `CARGO_TARGET_DIR` names, or in
-    /// `target` of the working directory or of a folder above it. `None` where none is complete.
+    /// Finds the root folder: at [`VARIABLE`], in the folder that `CARGO_TARGET_DIR` names, or in
+    /// `target` of the working directory or of a folder above it. Returns `None` if none is
+    /// complete.
     #[must_use]
     pub fn find() -> Option<Self> {
         if let Some(path) = std::env::var_os(VARIABLE) {
@@ -53,20 +55,21 @@ impl Debian13 {
         build.into_iter().chain(above).find_map(|folder| Self::at(&folder.join(FOLDER)))
     }
 
-    /// The root folder at `root`, when it is complete.
+    /// Returns the root folder at `root` if it is complete.
     #[must_use]
     pub fn at(root: &Path) -> Option<Self> {
         root.join(PACKAGES_FILE).exists().then(|| Self { root: root.to_owned() })
     }
 
-    /// The path of a program in it, as the machine sees it; `None` where it lacks the program.
+    /// Returns the path of a program in the root folder, as the machine sees it; `None` if the
+    /// folder lacks the program.
     #[must_use]
     pub fn program(&self, name: &str) -> Option<PathBuf> {
         let folders = ["usr/sbin", "usr/bin"].map(|folder| self.root.join(folder).join(name));
         folders.into_iter().find(|path| path.exists())
     }
 
-    /// Returns the version that the program `name` prints; empty where it does not run.
+    /// Returns the version that the program `name` prints; empty if it does not run.
     #[must_use]
     pub fn version(&self, name: &str) -> String {
         let root = self.root.to_string_lossy();
@@ -75,8 +78,9 @@ impl Debian13 {
         String::from_utf8_lossy(&printed).lines().next().unwrap_or("").trim().to_owned()
     }
 
-    /// The command that runs the program `name` in the root folder, with `own` seen at [`LEASES`],
-    /// [`SOCKETS`] and [`LOGS`]. Only root may run it. The process that is started becomes the program.
+    /// Returns the command that runs the program `name` in the root folder, with `own` visible at
+    /// [`LEASES`], [`SOCKETS`] and [`LOGS`]. Only root may run it. The started process becomes the
+    /// program.
     #[must_use]
     pub fn command(&self, own: &Path, name: &str) -> CommandLine {
         let root = self.root.to_string_lossy();

@@ -1,8 +1,8 @@
-//! The one error of this crate: something of the environment did not work.
+//! Error type of this crate: a failure of the environment.
 
 use std::fmt;
 
-/// What was tried, on what, and what came of it: one sentence for the person at the terminal.
+/// Failed action, its object, and the reason: one sentence for the user at the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestbedError {
     tried: String,
@@ -10,7 +10,7 @@ pub struct TestbedError {
 }
 
 impl TestbedError {
-    /// "`tried`: `came_of_it`", both without a full stop.
+    /// Makes the error "`tried`: `came_of_it`", both without a full stop.
     pub fn new(tried: impl Into<String>, came_of_it: impl fmt::Display) -> Self {
         let came_of_it = came_of_it.to_string();
         Self { tried: tried.into(), came_of_it: came_of_it.trim().to_owned() }

@@ -1,5 +1,5 @@
-//! What it costs to have a small append on the disk: the price that a durable store pays for each of
-//! its commits, and without which its rates say little.
+//! Cost of a small append on the disk: a durable store pays it for each of its commits, and its
+//! rates say little without it.
 //!
 //! To have read: fdatasync(2).
 
@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use crate::error::TestbedError;
 
-/// About what a lease takes in a log.
+/// Bytes that a lease takes in a log, approximately.
 const APPEND_BYTES: usize = 512;
 
-/// How long each of `count` appends to a new file in `folder` took until it was flushed, ascending.
-/// The file is removed.
+/// Measures the time of each of `count` appends to a new file in `folder` until it is flushed, and
+/// returns the times in ascending order. The file is removed.
 ///
 /// # Errors
 /// The file cannot be made, written or flushed.

@@ -1,10 +1,10 @@
-//! What a measurement runs in: network namespaces or loopback, child processes with their output
-//! kept, private database servers, samplers of processors, memory, interfaces and sockets, and the
-//! register that lets `godwit lab clean` remove what a crash left behind.
+//! Environment of a measurement: network namespaces or loopback, child processes with stored
+//! output, private database servers, samplers of processors, memory, interfaces and sockets, and
+//! the register that lets `godwit lab clean` remove the leftovers of a crash.
 //!
-//! Everything here is done with what every Debian has (`ip` of iproute2; `taskset`, `setpriv` and
-//! `nsenter` of util-linux), so that every command line in a record can be typed again by hand.
-//! What is measured and why is the business of the crate `lab`; what the figures mean, of `measure`.
+//! The crate uses only programs that every Debian has (`ip` of iproute2; `taskset`, `setpriv` and
+//! `nsenter` of util-linux), so that a user can type every command line of a record again. The
+//! crate `lab` decides what is measured and why; the crate `measure` interprets the figures.
 //!
 //! To have read: ip-netns(8), proc(5), `Documentation/networking/scaling.rst` of the kernel (RPS).
 

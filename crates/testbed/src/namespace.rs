@@ -1,21 +1,22 @@
-//! Network namespaces by name. Ours are called `gwt`, the owner's process id in hexadecimal digits,
-//! `s` (server), `c` (client) or a letter of [`FURTHER`]; no other is ever touched.
+//! Network namespaces by name. Names of the lab's own are `gwt`, the owner's process id in
+//! hexadecimal digits, `s` (server), `c` (client) or a letter of [`FURTHER`]; the lab never touches
+//! any other.
 
 use crate::command::CommandLine;
 use crate::error::TestbedError;
 use crate::registry::ip;
 
-/// The letters of the namespaces of further servers, those that share theirs with none.
+/// Letters of the namespaces of further servers, each of which has a namespace to itself.
 pub const FURTHER: [char; 10] = ['g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o', 'p'];
 
-/// The name of the namespace of `side` (`'s'`, `'c'` or a letter of [`FURTHER`]) of the run of
-/// process `pid`.
+/// Returns the name of the namespace of `side` (`'s'`, `'c'` or a letter of [`FURTHER`]) of the run
+/// of process `pid`.
 #[must_use]
 pub fn name_of(pid: u32, side: char) -> String {
     format!("gwt{pid:x}{side}")
 }
 
-/// The process id in one of our names; `None` when the name is not ours.
+/// Returns the process id in a name of the lab's own; `None` for any other name.
 #[must_use]
 pub fn owner(name: &str) -> Option<u32> {
     let side = name.chars().last()?;
@@ -25,7 +26,8 @@ pub fn owner(name: &str) -> Option<u32> {
     (is_side && name == name_of(pid, side)).then_some(pid)
 }
 
-/// The names of all namespaces of the machine, ours and others'. Empty when there is no `ip`.
+/// Returns the names of all namespaces of the machine, the lab's and others'. Empty if `ip` is
+/// missing.
 #[must_use]
 pub fn list() -> Vec<String> {
     let listing = ip().args(["netns", "list"]).run().unwrap_or_default();
@@ -40,8 +42,8 @@ pub fn create(name: &str) -> Result<(), TestbedError> {
     ip().args(["netns", "add", name]).run().map(drop)
 }
 
-/// Kills what still runs in the namespace `name`, which must be one of ours, and removes it with the
-/// interfaces inside.
+/// Kills the processes in the namespace `name`, which must be one of the lab's own, and removes it
+/// with the interfaces inside.
 ///
 /// # Errors
 /// The kernel refuses.

@@ -1,4 +1,4 @@
-//! Programs that need no privilege get none: as `nobody` where the caller is root.
+//! Programs without privileges: they run as `nobody` if the caller is root.
 //!
 //! To have read: setpriv(1).
 
@@ -10,11 +10,11 @@ use crate::command::CommandLine;
 use crate::error::TestbedError;
 use crate::registry::user_id;
 
-/// Debian's numbers of `nobody` and `nogroup`.
+/// Number of Debian's `nobody` and `nogroup`.
 const NOBODY: u32 = 65_534;
 
-/// `command` as `nobody` when the caller is root, ended by the kernel with its starter: changing
-/// the user forgets what was asked for before.
+/// Returns `command` as `nobody` if the caller is root. The kernel ends it with its starter;
+/// `setpriv` requests that itself, because the change of the user resets an earlier request.
 #[must_use]
 pub fn unprivileged(command: CommandLine) -> CommandLine {
     if user_id() != 0 {
@@ -24,8 +24,8 @@ pub fn unprivileged(command: CommandLine) -> CommandLine {
     command.through(&[&words[..], &["--pdeathsig", "KILL", "--"]].concat())
 }
 
-/// Whether `nobody` can reach what is in `folder`; always when the caller is not root, and programs
-/// run as the caller.
+/// Returns true if `nobody` can reach the contents of `folder`, and always if the caller is not
+/// root, because programs then run as the caller.
 #[must_use]
 pub fn can_reach(folder: &Path) -> bool {
     let is_open = |folder: &Path| {
@@ -34,11 +34,11 @@ pub fn can_reach(folder: &Path) -> bool {
     user_id() != 0 || folder.ancestors().all(is_open)
 }
 
-/// Makes a file or folder the servers', who are somebody else when the caller is root: a key that
-/// nobody else may read, for example.
+/// Gives a file or folder to the servers, which run as another user if the caller is root: for
+/// example a key that only they may read.
 ///
 /// # Errors
-/// It is not there, or not the caller's.
+/// It does not exist, or is not the caller's.
 pub fn give_away(path: &Path) -> Result<(), TestbedError> {
     if user_id() != 0 {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Thin functions that open files of `/proc`. What the texts mean is the crate `counters`'s.
+//! Thin functions that open files of `/proc`. The crate `counters` interprets the texts.
 
 use std::path::Path;
 
@@ -6,19 +6,20 @@ use counters::{
     ProcessStat, TICKS_PER_S, parse_process_run_ns, parse_process_stat, parse_process_wait_ns,
 };
 
-/// The text of a file of `/proc` or `/sys`; empty when it is not there (a process that has ended).
+/// Returns the text of a file of `/proc` or `/sys`; empty if it does not exist (a process that has
+/// ended).
 #[must_use]
 pub fn read(path: impl AsRef<Path>) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
-/// What the kernel tells of process `pid`, or `None` when there is none.
+/// Returns the kernel's data about process `pid`, or `None` if there is none.
 #[must_use]
 pub fn process_stat(pid: u32) -> Option<ProcessStat> {
     parse_process_stat(&read(format!("/proc/{pid}/stat")))
 }
 
-/// True while a process of `group` is there that is not just waiting to be reaped.
+/// Returns true while `group` has a process that is not just waiting to be reaped.
 pub(crate) fn group_exists(group: u32) -> bool {
     let Ok(entries) = std::fs::read_dir("/proc") else { return false };
     entries.flatten().any(|entry| {
@@ -27,7 +28,7 @@ pub(crate) fn group_exists(group: u32) -> bool {
     })
 }
 
-/// How many processes there are.
+/// Returns the number of processes.
 #[must_use]
 pub fn process_count() -> u64 {
     let Ok(entries) = std::fs::read_dir("/proc") else { return 0 };
@@ -36,8 +37,8 @@ pub fn process_count() -> u64 {
     entries.flatten().filter(|entry| is_process(&entry.file_name())).count() as u64
 }
 
-/// How long each thread of process `pid` has waited for a processor so far: thread number and
-/// nanoseconds. Empty where the kernel does not count it.
+/// Returns the time that each thread of process `pid` has waited for a processor so far: thread
+/// number and nanoseconds. Empty if the kernel does not count it.
 #[must_use]
 pub fn thread_waits_ns(pid: u32) -> Vec<(u32, u64)> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
@@ -48,10 +49,11 @@ pub fn thread_waits_ns(pid: u32) -> Vec<(u32, u64)> {
     threads.flatten().filter_map(wait).collect()
 }
 
-/// Processor time that process `pid` has used so far, nanoseconds; 0 when there is none.
+/// Returns the processor time that process `pid` has used so far, in nanoseconds; 0 if there is
+/// none.
 ///
-/// The times of its threads are exact, but those of threads that have ended are missing; the time
-/// of the process has all, in steps of the clock's ticks. The larger one is nearer.
+/// The times of its threads are exact, but lack ended threads; the time of the process has all, in
+/// steps of the clock's ticks. The larger one is more accurate.
 #[must_use]
 pub fn processor_ns(pid: u32) -> u64 {
     let run_ns = |thread: u32| {
@@ -62,7 +64,8 @@ pub fn processor_ns(pid: u32) -> u64 {
     exact_ns.max(ticks * (1_000_000_000 / TICKS_PER_S))
 }
 
-/// The numbers of the threads of process `pid`, also where the kernel counts nothing of them.
+/// Returns the numbers of the threads of process `pid`, also if the kernel does not count their
+/// times.
 #[must_use]
 pub fn threads(pid: u32) -> Vec<u32> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
@@ -70,7 +73,7 @@ pub fn threads(pid: u32) -> Vec<u32> {
     threads.flatten().filter_map(number).collect()
 }
 
-/// Process `pid` and everything it started that is still below it.
+/// Returns process `pid` and all its descendants.
 #[must_use]
 pub fn process_tree(pid: u32) -> Vec<u32> {
     let mut tree = vec![pid];

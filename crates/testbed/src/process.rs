@@ -1,4 +1,4 @@
-//! A child process with its output in files: started in its own group, ended by its group.
+//! Child process with its output in files: started in its own group, ended by its group.
 
 use std::fs::File;
 use std::io;
@@ -11,25 +11,25 @@ use crate::command::CommandLine;
 use crate::error::TestbedError;
 use crate::topology::allowed_cpus;
 
-/// How often a waiting loop looks whether a child has ended.
+/// Interval at which a waiting loop checks whether a child has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// A running child. Dropping it kills its whole process group.
+/// Running child process. Dropping it kills its whole process group.
 ///
-/// The child leads its own process group, so that Ctrl-C at the terminal reaches the lab alone, and
-/// the kernel kills it when the thread that started it ends, however that comes about.
+/// The child leads its own process group, so that Ctrl-C at the terminal reaches only the lab, and
+/// the kernel kills it when the thread that started it ends for any reason.
 #[derive(Debug)]
 pub struct ChildProcess {
     child: Child,
     name: String,
     stderr: PathBuf,
     status: Option<ExitStatus>,
-    /// It runs for as long as its standard input is open.
+    /// True if the child runs for as long as its standard input is open.
     is_held: bool,
 }
 
 impl ChildProcess {
-    /// Starts `command`; its outputs go to `NAME.out` and `NAME.err` in `folder`.
+    /// Starts `command`, with its outputs in `NAME.out` and `NAME.err` in `folder`.
     ///
     /// # Errors
     /// The files cannot be created, or the program cannot be started.
@@ -37,8 +37,9 @@ impl ChildProcess {
         Self::start_with(command, name, folder, Stdio::null())
     }
 
-    /// The same for a program that runs for as long as its standard input is open, and ends in peace when
-    /// that is closed: one that has something run on another machine, where no signal reaches it.
+    /// Starts a program that runs for as long as its standard input is open, and ends in order when
+    /// that is closed: for example one that runs a program on another machine, where no signal
+    /// reaches it.
     ///
     /// # Errors
     /// As for [`ChildProcess::start`].
@@ -78,19 +79,19 @@ impl ChildProcess {
         Ok(Self { child, name: name.to_owned(), stderr, status: None, is_held: false })
     }
 
-    /// The process id, which is also that of the process group.
+    /// Returns the process id, which is also that of the process group.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// The name given at the start.
+    /// Returns the name given at the start.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How the child ended, or `None` while it runs.
+    /// Returns the exit status of the child, or `None` while it runs.
     ///
     /// # Errors
     /// The kernel does not know the child; that is a defect of the lab.
@@ -98,15 +99,16 @@ impl ChildProcess {
         if self.status.is_none() {
             self.status = self.child.try_wait()?;
             if self.status.is_some() {
-                // Whatever the child left running in its group goes with it, and at once: later the
-                // number of the group could be another's.
+                // Kill processes that the child left in its group at once: later another group
+                // could have the number.
                 signal_group(self.pid(), "KILL");
             }
         }
         Ok(self.status)
     }
 
-    /// Waits until the child ends or `give_up` says so (asked every few milliseconds); `None` then.
+    /// Waits until the child ends, or until `give_up`, called every few milliseconds, returns true;
+    /// returns `None` then.
     ///
     /// # Errors
     /// The kernel does not know the child; that is a defect of the lab.
@@ -122,8 +124,8 @@ impl ChildProcess {
         }
     }
 
-    /// SIGTERM, or the end of its input where that holds it, then SIGKILL to the whole group after
-    /// `grace`. Returns how the child ended.
+    /// Sends SIGTERM, or closes the standard input of a held child, then SIGKILL to the whole group
+    /// after `grace`. Returns the exit status of the child.
     pub fn stop(&mut self, grace: Duration) -> Option<ExitStatus> {
         if let Ok(None) = self.ended() {
             match self.is_held {
@@ -137,7 +139,7 @@ impl ChildProcess {
         self.status
     }
 
-    /// SIGKILL to the whole group, and waits for the child itself.
+    /// Sends SIGKILL to the whole group, and waits for the child itself.
     pub fn kill(&mut self) {
         if let Ok(None) = self.ended() {
             signal_group(self.pid(), "KILL");
@@ -145,7 +147,7 @@ impl ChildProcess {
         }
     }
 
-    /// The last lines that the child wrote to its standard error, for a message.
+    /// Returns the last lines of the child's standard error, for a message.
     #[must_use]
     pub fn last_words(&self, lines: usize) -> String {
         let text = std::fs::read(&self.stderr).unwrap_or_default();
@@ -161,7 +163,7 @@ impl Drop for ChildProcess {
     }
 }
 
-/// "exited with code 3" or "was killed by signal 9".
+/// Describes a status as "exited with code 3" or "was killed by signal 9".
 #[must_use]
 pub fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
@@ -171,22 +173,22 @@ pub fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// Sends a signal to every process of a group that is still there.
+/// Sends a signal to every existing process of a group.
 pub(crate) fn signal_group(group: u32, signal: &str) {
-    // `kill` of the shell: always there, and no group left to kill is no failure.
+    // `kill` of the shell always exists, and a missing group is not a failure.
     let script = format!("kill -s {signal} -- -{group}");
     let _ = CommandLine::new("sh").arg("-c").arg(script).to_command().output();
 }
 
-/// The calling process on one processor; dropped, it may run where it might before.
+/// Pinning of the calling process to one processor. Dropping it restores the earlier processors.
 #[derive(Debug)]
 #[must_use = "dropped, the process may run anywhere again"]
 pub struct PinnedSelf {
     before: Vec<usize>,
 }
 
-/// Keeps the calling process (all its threads, and what it starts from now on unless told otherwise)
-/// on one processor.
+/// Pins the calling process (all its threads, and processes that it starts from now on by default)
+/// to one processor.
 ///
 /// # Errors
 /// `taskset` is missing or refuses.
@@ -204,7 +206,8 @@ fn bring_self_to(cpus: &[usize]) -> Result<(), TestbedError> {
 
 impl Drop for PinnedSelf {
     fn drop(&mut self) {
-        // What was allowed before is allowed still, unless somebody else has narrowed it meanwhile.
+        // The earlier processors are still allowed, unless another process has restricted them
+        // meanwhile.
         let _ = bring_self_to(&self.before);
     }
 }
@@ -219,8 +222,8 @@ mod tests {
         path
     }
 
-    /// Told to the process that does nothing but this test: elsewhere other tests have threads that come and
-    /// go while they are pinned.
+    /// Variable for the process that runs only this test: in others, threads of other tests come
+    /// and go while they are pinned.
     const ALONE: &str = "GODWIT_PINNED_ALONE";
 
     #[test]
@@ -268,7 +271,7 @@ mod tests {
         let grandchild = std::fs::read_to_string(&ready).unwrap();
         let status = child.stop(Duration::from_millis(50)).unwrap();
         assert_eq!(describe(status), "was killed by signal 9");
-        // Killed is a state that a process reaches by itself: wait for that, not for a time.
+        // A process reaches the killed state by itself: wait for that, not for a time.
         let stat = format!("/proc/{}/stat", grandchild.trim());
         while std::fs::read_to_string(&stat).is_ok_and(|s| !s.contains(") Z ")) {
             std::thread::yield_now();

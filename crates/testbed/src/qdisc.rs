@@ -1,16 +1,17 @@
-//! Queueing disciplines where packets leave interfaces, by `tc` of iproute2, in the run's own namespaces
-//! only. Reading what `tc` prints as JSON is the caller's.
+//! Queueing disciplines of outgoing packets of interfaces, by `tc` of iproute2, only in the run's
+//! own namespaces. The callers read the JSON that `tc` prints.
 
 use crate::command::{CommandLine, require_program};
 use crate::error::TestbedError;
 
-/// `tc` in the network namespace `namespace`.
+/// Returns the command `tc` in the network namespace `namespace`.
 fn tc(namespace: &str) -> CommandLine {
     CommandLine::new("tc").args(["-n", namespace])
 }
 
-/// Why this machine has no queueing discipline `words` (as `tc` takes them, its kind first); `None` when it
-/// has it. It is tried on the loopback interface of a namespace that ends with the trial.
+/// Returns the reason why this machine has no queueing discipline `words` (in `tc`'s syntax, its
+/// kind first); `None` if it has it. The test uses the loopback interface of a namespace that ends
+/// with it.
 ///
 /// # Errors
 /// `tc` or `unshare` is missing.
@@ -30,14 +31,14 @@ pub fn missing(words: &[&str]) -> Result<Option<String>, TestbedError> {
     }))
 }
 
-/// Puts `words` where packets leave `interface` of `namespace`, in place of what is there; without words
-/// what the kernel gives an interface by itself.
+/// Sets the queueing discipline `words` at the exit of `interface` in `namespace`, in place of the
+/// present one; without words the kernel's default.
 ///
 /// # Errors
 /// `tc` is missing or refuses.
 pub fn put(namespace: &str, interface: &str, words: Option<&[&str]>) -> Result<(), TestbedError> {
     let Some(words) = words else {
-        // There may be nothing to take away.
+        // There may be nothing to remove.
         return match tc(namespace).args(["qdisc", "del", "dev", interface, "root"]).run() {
             Err(error) if !is_gone(&error) => Err(error),
             _ => Ok(()),
@@ -47,13 +48,13 @@ pub fn put(namespace: &str, interface: &str, words: Option<&[&str]>) -> Result<(
     put.args(words.iter().copied()).run().map(drop)
 }
 
-/// Whether `tc` complains that the interface has nothing but what the kernel gave it.
+/// Returns true if `tc` reports that the interface has only the kernel's default.
 fn is_gone(error: &TestbedError) -> bool {
     let text = error.to_string();
     text.contains("handle of zero") || text.contains("No such file or directory")
 }
 
-/// What is there with its counters, as `tc -s -j` prints it.
+/// Returns the queueing disciplines with their counters, in the format of `tc -s -j`.
 ///
 /// # Errors
 /// `tc` is missing or refuses.

@@ -1,7 +1,7 @@
-//! Shares of a processor: a control group of the kernel that a server is put into, so that it can be
-//! loaded far beyond its highest rate by a generator on one processor.
+//! Shares of a processor: a control group of the kernel for a server, so that a generator on one
+//! processor can load the server far beyond its highest rate.
 //!
-//! Both kinds of control groups are known: `cpu.max` of the unified hierarchy
+//! The crate supports both kinds of control groups: `cpu.max` of the unified hierarchy
 //! (Documentation/admin-guide/cgroup-v2.rst) and `cpu.cfs_quota_us` of the older one
 //! (Documentation/scheduler/sched-bwc.rst).
 
@@ -12,20 +12,20 @@ use std::path::{Path, PathBuf};
 use crate::error::TestbedError;
 use crate::registry::Run;
 
-/// Where hierarchies are mounted.
+/// Mount point of the hierarchies.
 const MOUNT: &str = "/sys/fs/cgroup";
-/// A share is given anew this often: a server waits for no longer.
+/// Period after which the kernel renews a share, in microseconds: the longest wait of a server.
 const PERIOD_US: u32 = 10_000;
 
-/// A control group with less than a processor. It is removed with its run.
+/// Control group with less than one processor. It is removed with its run.
 #[derive(Clone, Debug)]
 pub struct Quota {
     folder: PathBuf,
 }
 
 impl Quota {
-    /// A group for processes of which all together get `share` of a processor, 0 to 1. `number` tells
-    /// it from others of the run.
+    /// Makes a group whose processes together get `share` of a processor, 0 to 1. `number`
+    /// distinguishes the groups of a run.
     ///
     /// # Errors
     /// There is no such hierarchy, or no permission to use it.
@@ -55,7 +55,7 @@ impl Quota {
         Ok(Self { folder })
     }
 
-    /// Puts the process `pid`, and what it starts from then on, into the group.
+    /// Puts the process `pid`, and the processes that it starts from then on, into the group.
     ///
     /// # Errors
     /// It has ended, or the kernel refuses.
@@ -66,13 +66,13 @@ impl Quota {
     }
 }
 
-/// Whether the unified hierarchy at `mount` deals in processors.
+/// Returns true if the unified hierarchy at `mount` controls processors.
 fn has_processors(mount: &Path) -> bool {
     let controllers = fs::read_to_string(mount.join("cgroup.controllers")).unwrap_or_default();
     controllers.split_whitespace().any(|name| name == "cpu")
 }
 
-/// True for a folder that [`Quota::create`] makes.
+/// Returns true for a folder that [`Quota::create`] makes.
 pub(crate) fn is_ours(folder: &Path) -> bool {
     let is_named = |name: &str| name.starts_with("godwit-");
     folder.starts_with(MOUNT)
@@ -93,7 +93,7 @@ mod tests {
         let mut run = registry.begin().unwrap();
         let quota = match Quota::create(&mut run, 1, 0.25) {
             Ok(quota) => quota,
-            // Not root, or a container without control groups.
+            // Without root, or in a container without control groups.
             Err(e) => {
                 eprintln!("skipped: {e}");
                 drop(run);

@@ -1,9 +1,9 @@
-//! The register of what runs have created, so that a later `godwit lab clean` can remove what a
-//! killed run left behind, and nothing else.
+//! Register of the resources that runs have created, so that a later `godwit lab clean` can remove
+//! the leftovers of a killed run, and nothing else.
 //!
-//! Each run keeps one file, named by its process id and locked as long as it lives (the kernel drops
-//! the lock with the process, so a process id that is used again cannot mislead). Every thing is
-//! written down before it is created.
+//! Each run keeps one file, named by its process id and locked as long as it lives (the kernel
+//! drops the lock with the process, so a reused process id cannot mislead). A run registers every
+//! resource before it creates it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, Write};
@@ -17,11 +17,11 @@ use crate::namespace;
 use crate::process::signal_group;
 use crate::quota;
 
-/// How long killed processes may take to leave their control group.
+/// Maximum time that killed processes may take to leave their control group.
 const GROUP_PATIENCE: Duration = Duration::from_secs(2);
 const GROUP_PAUSE: Duration = Duration::from_millis(10);
 
-/// The folder in which runs register, one per user.
+/// Folder in which runs register, one per user.
 #[derive(Clone, Debug)]
 pub struct Registry {
     folder: PathBuf,
@@ -29,20 +29,20 @@ pub struct Registry {
     backlog_setting: PathBuf,
 }
 
-/// One thing that a run created.
+/// Resource that a run created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Thing {
-    /// A network namespace, with the veth end inside.
+    /// Network namespace, with the veth end inside.
     Namespace(String),
-    /// A folder of temporary files.
+    /// Folder of temporary files.
     Folder(PathBuf),
-    /// A control group.
+    /// Control group.
     Quota(PathBuf),
-    /// A process group, with the start time of its leader in clock ticks since boot.
+    /// Process group, with the start time of its leader in clock ticks since boot.
     Group(u32, u64),
 }
 
-/// A registered, living run. Dropping it removes everything that is still written down.
+/// Registered, living run. Dropping it removes everything that is still registered.
 #[derive(Debug)]
 pub struct Run {
     registry: Registry,
@@ -51,19 +51,19 @@ pub struct Run {
     things: Vec<Thing>,
 }
 
-/// What [`Registry::clean`] did.
+/// Result of [`Registry::clean`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {
-    /// One line per thing that was removed.
+    /// Lines about removed resources, one each.
     pub removed: Vec<String>,
-    /// One sentence per thing that could not be removed.
+    /// Sentences about resources that could not be removed, one each.
     pub failed: Vec<String>,
-    /// Process ids of runs that are alive and were left alone.
+    /// Process ids of living runs, which were left alone.
     pub alive: Vec<u32>,
 }
 
 impl Registry {
-    /// The register of the calling user: `/run/godwit` for root, else a folder of the session
+    /// Opens the register of the calling user: `/run/godwit` for root, else a folder of the session
     /// (`XDG_RUNTIME_DIR`) or of the user in the folder for temporary files.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl Registry {
         Self::at(folder)
     }
 
-    /// A register in `folder`.
+    /// Opens a register in `folder`.
     ///
     /// # Errors
     /// The folder cannot be created.
@@ -94,7 +94,7 @@ impl Registry {
         Ok(Self { folder, backlog_setting: PathBuf::from(BACKLOG) })
     }
 
-    /// Returns the register with another file in the place of the kernel's setting of the backlog, so
+    /// Returns the register with another file instead of the kernel's setting of the backlog, so
     /// that a test changes nothing that the whole machine shares.
     #[must_use]
     pub fn with_backlog_setting(self, path: PathBuf) -> Self {
@@ -115,11 +115,11 @@ impl Registry {
         Ok(Run { registry: self.clone(), path, file, things: Vec::new() })
     }
 
-    /// Removes what dead runs left: namespaces, process groups, control groups, temporary folders, a raised
-    /// `netdev_max_backlog`.
+    /// Removes the leftovers of dead runs: namespaces, process groups, control groups, temporary
+    /// folders, a raised `netdev_max_backlog`.
     ///
     /// # Errors
-    /// The register itself cannot be read; what cannot be removed is in the answer.
+    /// The register itself cannot be read. The result names resources that cannot be removed.
     pub fn clean(&self) -> Result<Cleaned, TestbedError> {
         let _guard = self.lock()?;
         let mut cleaned = Cleaned::default();
@@ -146,8 +146,8 @@ impl Registry {
         Ok(cleaned)
     }
 
-    /// Namespaces with our names whose owner is gone and of which no register tells (it lives in
-    /// memory, like the namespaces, but an administrator may have emptied it).
+    /// Removes namespaces with the lab's names whose owner is gone and that no register contains
+    /// (it is in memory, like the namespaces, but an administrator may have emptied it).
     fn clean_unregistered(&self, cleaned: &mut Cleaned) {
         for name in namespace::list() {
             let Some(pid) = namespace::owner(&name) else { continue };
@@ -158,10 +158,10 @@ impl Registry {
     }
 
     /// Raises `net.core.netdev_max_backlog` to at least `wanted` packets. The first run to raise it
-    /// notes the original; the last one to end puts it back.
+    /// stores the original value; the last one to end restores it.
     ///
-    /// Only the host's own network namespace has the setting. In another one (a container) it stays as
-    /// the host has it; trials in which a packet found the backlog full are void all the same.
+    /// Only the host's own network namespace has the setting. In another one (a container) it stays
+    /// as the host has it; trials in which a packet found the backlog full are void in any case.
     ///
     /// # Errors
     /// The value cannot be read or written.
@@ -215,7 +215,7 @@ impl Registry {
         self.folder.join("netdev_max_backlog")
     }
 
-    /// Files of runs with their process ids, in order.
+    /// Returns the files of runs with their process ids, in order.
     fn run_files(&self) -> Result<Vec<(u32, PathBuf)>, TestbedError> {
         let entries = fs::read_dir(&self.folder)
             .map_err(|e| TestbedError::new(format!("cannot read {}", self.folder.display()), e))?;
@@ -229,7 +229,7 @@ impl Registry {
         Ok(files)
     }
 
-    /// Held while runs come and go, so that two of them see each other.
+    /// Takes the lock under which runs begin and end, so that two of them see each other.
     fn lock(&self) -> Result<File, TestbedError> {
         let path = self.folder.join("lock");
         let file = open_file(&path)?;
@@ -239,7 +239,7 @@ impl Registry {
 }
 
 impl Run {
-    /// Writes a namespace down that is about to be created.
+    /// Registers a namespace before its creation.
     ///
     /// # Errors
     /// The register cannot be written.
@@ -247,7 +247,7 @@ impl Run {
         self.note(Thing::Namespace(name.to_owned()))
     }
 
-    /// Writes a folder down that is about to be created.
+    /// Registers a folder before its creation.
     ///
     /// # Errors
     /// The register cannot be written.
@@ -255,7 +255,7 @@ impl Run {
         self.note(Thing::Folder(path.to_owned()))
     }
 
-    /// Writes a control group down that is about to be created.
+    /// Registers a control group before its creation.
     ///
     /// # Errors
     /// The register cannot be written.
@@ -263,7 +263,7 @@ impl Run {
         self.note(Thing::Quota(folder.to_owned()))
     }
 
-    /// Writes a process group down, named by its leader.
+    /// Registers a process group, named by its leader.
     ///
     /// # Errors
     /// The register cannot be written.
@@ -272,13 +272,13 @@ impl Run {
         self.note(Thing::Group(leader, started))
     }
 
-    /// The folder is no longer temporary: it stays when the run ends.
+    /// Removes a folder from the register: it is no longer temporary and stays when the run ends.
     pub fn keep_folder(&mut self, path: &Path) {
         self.things.retain(|thing| *thing != Thing::Folder(path.to_owned()));
         self.write_again();
     }
 
-    /// The register that this run is in.
+    /// Returns the register that this run is in.
     #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.registry
@@ -298,10 +298,10 @@ impl Run {
         let _ = self.file.write_all(text.as_bytes());
     }
 
-    /// Removes everything, newest first, and strikes the run from the register.
+    /// Removes all resources, newest first, and removes the run from the register.
     ///
     /// # Errors
-    /// One sentence per thing that could not be removed; those stay in the register.
+    /// One sentence per resource that could not be removed; those stay in the register.
     pub fn end(mut self) -> Result<(), Vec<String>> {
         let failed = self.remove_all();
         if failed.is_empty() { Ok(()) } else { Err(failed) }
@@ -399,8 +399,9 @@ impl Thing {
                 }
             },
             Self::Group(leader, started) => {
-                // A group's number is not given out again while one of its processes lives, so only a
-                // leader of another age tells that this group is not ours any more.
+                // The kernel does not reuse a group's number while one of its processes lives, so
+                // only a leader with another start time shows that the group is no longer the
+                // run's.
                 let leader_now = crate::proc::process_stat(*leader);
                 let another = leader_now.is_some_and(|times| times.started_ticks != *started);
                 if !another && crate::proc::group_exists(*leader) {
@@ -412,7 +413,7 @@ impl Thing {
     }
 }
 
-/// Removes a control group, whose processes may have been killed a moment ago.
+/// Removes a control group, whose processes may have just been killed.
 fn remove_group(folder: &Path) -> std::io::Result<()> {
     let until = Instant::now() + GROUP_PATIENCE;
     loop {
@@ -425,7 +426,7 @@ fn remove_group(folder: &Path) -> std::io::Result<()> {
     }
 }
 
-/// The number of the calling user.
+/// Returns the number of the calling user.
 #[must_use]
 pub fn user_id() -> u32 {
     fs::metadata("/proc/self").map_or(u32::MAX, |m| m.uid())
@@ -447,7 +448,7 @@ fn open_file(path: &Path) -> Result<File, TestbedError> {
 
 const BACKLOG: &str = "/proc/sys/net/core/netdev_max_backlog";
 
-/// What `ip` needs to be asked by; kept here so that the register can be read without a topology.
+/// Returns the command `ip`. It is here so that the register works without a topology.
 pub(crate) fn ip() -> CommandLine {
     CommandLine::new("ip")
 }

@@ -1,6 +1,6 @@
-//! One thread that reads the machine's counters at a fixed interval while a trial runs.
+//! Thread that reads the machine's counters at a fixed interval while a trial runs.
 //!
-//! It keeps readings as they are; differences and judgements are made by whoever asked.
+//! It keeps the readings unchanged; its users compute differences and judge them.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,33 +15,33 @@ use counters::{
 
 use crate::proc;
 
-/// What to watch on one side.
+/// Target to watch on one side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The process whose tree is watched.
+    /// Process whose tree is watched.
     pub pid: u32,
-    /// Where it takes datagrams.
+    /// Address at which it receives datagrams.
     pub address: SocketAddr,
-    /// The interface that carries them, in the network of that process.
+    /// Interface that carries the datagrams, in the network of that process.
     pub interface: String,
     /// Further processes that work for it, with their trees: a database, a second server. Their
-    /// processor time is its own, their memory is not.
+    /// processor time counts as its own, their memory does not.
     pub helpers: Vec<u32>,
 }
 
-/// One side at one moment.
+/// Reading of one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SideReading {
-    /// Resident memory of the process tree, bytes; 0 when the process is not there.
+    /// Resident memory of the process tree in bytes; 0 if the process does not exist.
     pub resident_bytes: u64,
-    /// Processor time of the process tree in its programs so far, clock ticks.
+    /// Processor time of the process tree in its programs so far, in clock ticks.
     pub user_ticks: u64,
-    /// Processor time of the kernel on its behalf so far, clock ticks.
+    /// Processor time of the kernel on its behalf so far, in clock ticks.
     pub system_ticks: u64,
-    /// Processor time of the process tree and of its helpers so far, nanoseconds; what the kernel
-    /// does for them is in it, the hypervisor's theft is not.
+    /// Processor time of the process tree and of its helpers so far, in nanoseconds. It includes
+    /// the kernel's work for them, but not time stolen by the hypervisor.
     pub processor_ns: u64,
-    /// Datagrams dropped at the sockets of the address so far.
+    /// Number of datagrams dropped at the sockets of the address so far.
     pub socket_drops: u64,
     /// Counters of the interface.
     pub interface: InterfaceCounters,
@@ -49,20 +49,21 @@ pub struct SideReading {
     pub udp: UdpCounters,
 }
 
-/// The machine at one moment. All counters since boot, or since the thing was made.
+/// Reading of the whole machine. All counters count since boot, or since the creation of their
+/// object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// Since the origin given to [`Sampler::start`].
+    /// Time since the origin given to [`Sampler::start`].
     pub at: Duration,
-    /// The processors that are watched.
+    /// Watched processors.
     pub cpus: Vec<CpuTimes>,
-    /// The receive backlog of all processors.
+    /// Receive backlog of all processors.
     pub softnet: Softnet,
-    /// The targets, in their order.
+    /// Readings of the targets, in their order.
     pub sides: Vec<SideReading>,
 }
 
-/// A running sampler. [`Sampler::finish`] ends it; so does dropping it.
+/// Running sampler. [`Sampler::finish`] ends it, and so does dropping it.
 #[derive(Debug)]
 pub struct Sampler {
     messages: Option<Sender<Target>>,
@@ -70,8 +71,8 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Starts to read every `interval`, the first time before this returns. Times count from
-    /// `origin`. Only processors in `cpus` are kept; an empty list keeps all.
+    /// Starts to read every `interval`, the first time before it returns. Times count from
+    /// `origin`. It keeps only processors in `cpus`; an empty list keeps all.
     #[must_use]
     pub fn start(
         origin: Instant,
@@ -96,7 +97,7 @@ impl Sampler {
                     }
                 }
                 readings.push(read(origin, &cpus, &targets));
-                // After a stall no readings are made up: the next one is a whole interval away.
+                // After a stall it makes no readings up: the next one is a whole interval away.
                 next = (next + interval).max(Instant::now());
             }
         });
@@ -106,7 +107,7 @@ impl Sampler {
     /// Watches one more target from now on: the generator, which starts after the sampler.
     pub fn watch(&self, target: Target) {
         if let Some(messages) = &self.messages {
-            // The thread ends only when this end of the channel is closed.
+            // The thread ends only after this end of the channel is closed.
             let _ = messages.send(target);
         }
     }
@@ -128,8 +129,8 @@ impl Drop for Sampler {
     }
 }
 
-/// The machine at this moment, `targets` among it; of its processors those in `cpus`, all when it is empty.
-/// The time counts from `origin`.
+/// Reads the machine at this moment, with `targets`, and those of its processors in `cpus`, or all
+/// if it is empty. The time counts from `origin`.
 #[must_use]
 pub fn read(origin: Instant, cpus: &[usize], targets: &[Target]) -> Reading {
     let mut times = parse_stat(&proc::read("/proc/stat")).cpus;
@@ -198,7 +199,7 @@ mod tests {
             let target = Target { pid, helpers, ..this_process(address) };
             read(Instant::now(), &[], &[target]).sides[0].processor_ns
         };
-        // The other one has used all of a tenth of a second when the idle one is looked at again.
+        // The busy process has used all of a tenth of a second when the idle one is read again.
         let before = of(idle.id(), vec![]);
         while of(busy.id(), vec![]) < 100_000_000 {
             std::thread::yield_now();
@@ -222,7 +223,7 @@ mod tests {
         let begin = now().interface.received.packets;
         let sampler = Sampler::start(origin, Duration::from_secs(36_000), vec![], targets.clone());
         let sender = UdpSocket::bind((ip, 0)).unwrap();
-        // Loopback drops what comes while its own queue is full, and has others' packets, too.
+        // Loopback drops packets while its own queue is full, and carries others' packets, too.
         while now().interface.received.packets < begin + 4_000 || now().socket_drops == 0 {
             for _ in 0..100 {
                 sender.send_to(&[0; 1400], address).unwrap();

@@ -1,4 +1,4 @@
-//! Where server and generator meet: two namespaces joined by a veth pair, or loopback.
+//! Connection of server and generator: two namespaces joined by a veth pair, or loopback.
 
 use std::net::{IpAddr, TcpListener, UdpSocket};
 use std::path::PathBuf;
@@ -8,71 +8,73 @@ use crate::error::TestbedError;
 use crate::namespace;
 use crate::registry::{Run, ip};
 
-/// One of the two ends.
+/// Side of a topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// Where the measured services run.
+    /// Side of the measured services.
     Server,
-    /// Where the generator runs.
+    /// Side of the generator.
     Client,
 }
 
-/// The name of the veth end in each namespace. In the generator's, the ends towards further servers
-/// are numbered on from there.
+/// Name of the veth end in each namespace. In the generator's, the ends towards further servers
+/// have this name with a number.
 pub const INTERFACE: &str = "gw0";
 
-/// The hardware address of the servers' end of the first pair.
+/// Hardware address of the servers' end of the first pair.
 const FIRST_SERVER_MAC: &str = "02:67:77:00:00:01";
 
-/// Packets that a processor's backlog takes before the kernel drops (`netdev_max_backlog`).
+/// Number of packets that a processor's backlog takes before the kernel drops
+/// (`netdev_max_backlog`).
 const BACKLOG_PACKETS: u32 = 65_536;
 
-/// The same for servers and generators.
+/// Niceness of both servers and generators.
 const NICENESS: &str = "-15";
-/// UDP ports that are looked at for one whose number is free for TCP, too.
+/// Number of UDP ports that are tried to find one whose number is free for TCP, too.
 const PORT_TRIES: u32 = 64;
 
-/// What to build.
+/// Settings of the namespaces to build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamespaceSettings {
     /// Addresses of the server's end, one per measured service.
     pub server_addresses: Vec<IpAddr>,
-    /// The addresses of the generator's end, of the same family; at least one.
+    /// Addresses of the generator's end, of the same family; at least one.
     pub client_addresses: Vec<IpAddr>,
     /// Length of the prefix that both ends share.
     pub prefix_length: u8,
-    /// The processor that takes the server's received packets.
+    /// Processor that handles the server's received packets.
     pub server_cpu: usize,
-    /// The processor that takes the generator's received packets.
+    /// Processor that handles the generator's received packets.
     pub client_cpu: usize,
 }
 
-/// A place to measure in. The register of the run that built it removes it.
+/// Topology of a measurement. The register of the run that built it removes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Topology {
-    /// Everything on 127.0.0.1 or ::1, told apart by ports.
+    /// Everything on 127.0.0.1 or ::1, distinguished by ports.
     Loopback,
-    /// Two namespaces, named.
+    /// Two namespaces by name.
     Namespaces {
-        /// The server's namespace.
+        /// Namespace of the server.
         server: String,
-        /// The generator's namespace.
+        /// Namespace of the generator.
         client: String,
-        /// The veth end in the generator's namespace.
+        /// Veth end in the generator's namespace.
         client_interface: String,
-        /// The hardware address of the other end.
+        /// Hardware address of the other end.
         server_mac: String,
     },
-    /// This machine's network as it is, with a server somewhere on it that was not started here.
+    /// Network of this machine, unchanged, with a server somewhere on it that the lab did not
+    /// start.
     Network {
-        /// The interface that has the generator's address.
+        /// Interface that has the generator's address.
         interface: String,
     },
 }
 
 impl Topology {
     /// Builds two namespaces and the veth pair between them, with receive steering and raised
-    /// backlog, and writes them into the register of `run` beforehand.
+    /// backlog, and registers them in `run` beforehand.
     ///
     /// # Errors
     /// `ip` is missing or refuses (usually: no permission).
@@ -112,12 +114,14 @@ impl Topology {
         })
     }
 
-    /// The same generator with another server in a namespace of its own, at the end of a veth pair of
-    /// its own: for a program that cannot be bound to one address, or that reads every frame of an
-    /// interface and would answer messages meant for others. `number` counts those of a run, from 0.
+    /// Returns a topology with the same generator and another server in a namespace of its own, at
+    /// the end of a veth pair of its own: for a program that cannot be bound to one address, or
+    /// that reads every frame of an interface and would answer messages for other servers. `number`
+    /// counts the further servers of a run, from 0.
     ///
     /// # Errors
-    /// Where there are no namespaces, with more of them than there are letters, and when `ip` refuses.
+    /// The topology has no namespaces, a run has more further servers than there are letters, or
+    /// `ip` refuses.
     pub fn with_further_server(
         &self,
         run: &mut Run,
@@ -166,8 +170,9 @@ impl Topology {
         Ok(Self::Namespaces { server, client: client.clone(), client_interface, server_mac })
     }
 
-    /// `command`, run on `side`, on processor `cpu` when given; in namespaces, which need root, also
-    /// ahead of other programs of the machine, which would otherwise be measured too.
+    /// Returns `command` for `side`, pinned to processor `cpu` if given. In namespaces, which need
+    /// root, it has a higher priority than other programs of the machine, which would otherwise be
+    /// measured too.
     #[must_use]
     pub fn command(&self, side: Side, cpu: Option<usize>, command: CommandLine) -> CommandLine {
         let pinned = match cpu {
@@ -182,7 +187,7 @@ impl Topology {
         }
     }
 
-    /// The namespace of `side`; `None` on loopback and on the network as it is.
+    /// Returns the namespace of `side`; `None` on loopback and on the machine's own network.
     #[must_use]
     pub fn namespace(&self, side: Side) -> Option<&str> {
         match (self, side) {
@@ -192,7 +197,7 @@ impl Topology {
         }
     }
 
-    /// The interface that carries the packets on `side`.
+    /// Returns the interface that carries the packets on `side`.
     #[must_use]
     pub fn interface(&self, side: Side) -> &str {
         match (self, side) {
@@ -203,14 +208,14 @@ impl Topology {
         }
     }
 
-    /// The folder below `/proc` that shows the network of a process of this topology.
+    /// Returns the folder below `/proc` that shows the network of a process of this topology.
     #[must_use]
     pub fn network_of(pid: u32) -> PathBuf {
         PathBuf::from(format!("/proc/{pid}/net"))
     }
 }
 
-/// One end of the veth pair.
+/// End of the veth pair.
 struct End<'a> {
     name: &'a str,
     interface: &'a str,
@@ -223,10 +228,10 @@ impl End<'_> {
         let interface = self.interface;
         let ip_in = |words: &[&str]| ip().args(["-n", self.name]).args(words.iter().copied()).run();
         let is_v6 = self.addresses.iter().chain(peer.addresses).any(IpAddr::is_ipv6);
-        // Written inside the namespace, whose own /sys `ip netns exec` shows. Where IPv6 is not what
-        // is measured there is none, and where it is, nobody looks for routers or for duplicates of
-        // addresses: that traffic would be in the counters, and addresses would be late. Servers need
-        // no privilege for their ports in there.
+        // Written inside the namespace, whose own /sys `ip netns exec` shows. A measurement of IPv4
+        // has no IPv6. In one of IPv6 the kernel looks neither for routers nor for duplicate
+        // addresses: that traffic would be in the counters, and addresses would be late. Servers
+        // need no privilege for their ports in the namespace.
         let script = format!(
             "echo {} >/sys/class/net/{interface}/queues/rx-0/rps_cpus; \
              echo 0 >/proc/sys/net/ipv4/ip_unprivileged_port_start; \
@@ -250,7 +255,7 @@ impl End<'_> {
         }
         ip_in(&["link", "set", interface, "address", self.mac, "txqueuelen", "10000", "up"])?;
         ip_in(&["link", "set", "lo", "up"])?;
-        // Permanent neighbours: address resolution is not what is measured.
+        // Permanent neighbours: address resolution is not part of the measurement.
         for address in peer.addresses {
             let address = address.to_string();
             ip_in(&["neigh", "replace", &address, "lladdr", peer.mac, "dev", interface])?;
@@ -259,18 +264,18 @@ impl End<'_> {
     }
 }
 
-/// Processor `cpu` as the kernel writes sets of them: words of 32 bits, the highest first.
+/// Returns the set of processor `cpu` in the kernel's format: words of 32 bits, the highest first.
 fn cpu_mask(cpu: usize) -> String {
     format!("{:x}{}", 1_u32 << (cpu % 32), ",00000000".repeat(cpu / 32))
 }
 
-/// The length of a prefix that holds `address` alone.
+/// Returns the length of a prefix that contains only `address`.
 const fn whole_length(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-/// A port of `address` that is free now for UDP and for TCP, by which DNS servers answer as well, found by
-/// asking the kernel for one.
+/// Returns a port of `address` that is free now for UDP and for TCP, which DNS servers use as well.
+/// The kernel chooses it.
 ///
 /// # Errors
 /// The kernel has none.
@@ -289,7 +294,7 @@ pub fn free_port(address: IpAddr) -> Result<u16, TestbedError> {
     }
 }
 
-/// The processors that this process may run on, from `/proc/self/status`.
+/// Returns the processors that this process may run on, from `/proc/self/status`.
 #[must_use]
 pub fn allowed_cpus() -> Vec<usize> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -297,7 +302,7 @@ pub fn allowed_cpus() -> Vec<usize> {
     parse_cpu_list(list.unwrap_or("0"))
 }
 
-/// `0-2,5` as numbers (cpuset(7), list format).
+/// Parses `0-2,5` into numbers (cpuset(7), list format).
 fn parse_cpu_list(text: &str) -> Vec<usize> {
     let mut cpus = Vec::new();
     for part in text.trim().split(',') {

@@ -1,11 +1,11 @@
-//! Private database servers: they answer, outlive a crash, and leave nothing behind.
+//! Test of private database servers: they answer, survive a crash, and leave nothing behind.
 
 use std::path::PathBuf;
 
 use testbed::database::galera::{Cluster, NODES};
 use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
 
-/// Starts a server, or says why the test is left out.
+/// Starts a server. Returns `None`, with a message, if it cannot start here.
 fn start(engine: Engine, settings: Settings) -> Option<Database> {
     if let Some(reason) = engine.missing() {
         let required = std::env::var_os("GODWIT_REQUIRE_TOOLS").is_some_and(|value| value == "1");
@@ -69,7 +69,7 @@ fn settings_reach_postgresql() {
     let Some(database) = start(Engine::PostgreSql, settings) else { return };
     assert_eq!(database.query("postgres", "SHOW synchronous_commit").unwrap(), "off\n");
     assert_eq!(database.query("postgres", "SHOW listen_addresses").unwrap(), "127.0.0.1\n");
-    // Over the network the password counts.
+    // Over the network the server checks the password.
     let url = |password: &str| {
         let port = database.port().unwrap();
         format!("host=127.0.0.1 port={port} user={USER} password='{password}' dbname=postgres")
@@ -91,7 +91,7 @@ fn a_cluster_outlives_each_of_its_nodes() {
         return;
     }
     let mut cluster = Cluster::start(false).unwrap();
-    // Whoever is asked has all that the others have said.
+    // Each node has all commits of the others.
     let ask = |cluster: &Cluster, node: usize, statement: &str| {
         let statement = format!("SET SESSION wsrep_sync_wait = 15; {statement}");
         cluster.node(node).query("mysql", &statement).unwrap()

@@ -1,11 +1,12 @@
-//! Namespaces on the real kernel. Needs root.
+//! Namespaces on the real kernel. The tests need root.
 
 use std::net::IpAddr;
 
 use testbed::topology::{NamespaceSettings, allowed_cpus};
 use testbed::{CommandLine, Registry, Side, Topology, namespace, qdisc};
 
-/// True when this test can run; says why when not. `GODWIT_REQUIRE_TOOLS=1` makes that a failure.
+/// Returns true if this test can run, and prints why not otherwise. `GODWIT_REQUIRE_TOOLS=1` makes
+/// that a failure.
 fn can_build_namespaces() -> bool {
     let root = testbed::registry::user_id() == 0;
     let able = root && testbed::command::find_program("ip").is_some();
@@ -21,7 +22,7 @@ fn ours() -> Vec<String> {
     namespace::list().into_iter().filter(|name| namespace::owner(name) == pid).collect()
 }
 
-/// What the test needs of a family: addresses of servers, the relay's, and a prefix for all.
+/// Addresses of a family for the test: those of servers, the relay's, and a prefix for all.
 struct Addresses {
     servers: [&'static str; 4],
     relay: &'static str,
@@ -51,7 +52,7 @@ fn goes_up_carries_packets_and_leaves_nothing() {
         return;
     }
     let folder = std::env::temp_dir().join(format!("godwit-topology-{}", std::process::id()));
-    // The backlog is the whole machine's, so a file takes its place.
+    // The backlog belongs to the whole machine, so a file replaces it.
     let backlog = folder.join("setting");
     let registry = Registry::at(folder.clone()).unwrap().with_backlog_setting(backlog.clone());
     std::fs::write(&backlog, "1000").unwrap();
@@ -93,7 +94,7 @@ fn one_family(registry: &Registry, addresses: &Addresses) {
         assert!(neighbor.contains("PERMANENT"), "{neighbor}");
     }
     for (side, topology) in [(Side::Server, &topology), (Side::Server, &further)] {
-        // What duplicate address detection has not passed yet cannot be bound.
+        // A program cannot bind an address before duplicate address detection has ended.
         let show = CommandLine::new("ip").args(["-6", "address", "show", "tentative"]);
         assert_eq!(topology.command(side, None, show).run().expect("it works"), "");
     }
@@ -104,12 +105,12 @@ fn one_family(registry: &Registry, addresses: &Addresses) {
     run.end().expect("it works");
 }
 
-/// A queueing discipline where packets leave the generator's end of the link.
+/// Checks a queueing discipline at the exit of the generator's end of the link.
 fn disciplines_come_count_and_go(topology: &Topology, addresses: &Addresses) {
     let client = topology.namespace(Side::Client).expect("there is one");
     let put = |words: Option<&[&str]>| qdisc::put(client, "gw0", words).expect("it works");
     let show = || qdisc::show(client, "gw0").expect("it works").replace(' ', "");
-    // Twice: what the kernel gave by itself cannot be taken away.
+    // Twice: the kernel's default cannot be removed.
     for _ in 0..2 {
         put(None);
         assert!(show().contains(r#""kind":"noqueue""#), "{}", show());
@@ -121,7 +122,7 @@ fn disciplines_come_count_and_go(topology: &Topology, addresses: &Addresses) {
     );
     let send = CommandLine::new("bash").arg("-c").arg(send);
     topology.command(Side::Client, None, send).run().expect("it runs");
-    // One goes through at once, and one has room to wait.
+    // One datagram goes through at once, and one has room to wait.
     let drops =
         show().split(r#""drops":"#).nth(1).and_then(|rest| rest.split(',').next().map(str::parse));
     assert!((1..=18).contains(&drops.expect("it is told").unwrap_or(0)), "{}", show());
@@ -151,7 +152,7 @@ fn only_the_own_link_leads_to_a_further_server(
     assert!(others.contains("dev gw0"), "{others}");
     let back = route(further, Side::Server, &[relay]);
     assert!(back.contains("dev gw0") && back.contains(&format!("src {}", servers[2])), "{back}");
-    // Datagrams really pass, both ways.
+    // Datagrams really pass in both directions.
     let probe = |topology: &Topology, address: &str| {
         let ping = CommandLine::new("ping").args(["-c", "1", "-W", "300", "-I", relay]);
         topology.command(Side::Client, None, ping.arg(address)).run()

@@ -1,8 +1,8 @@
-//! `cargo xtask test --busy`: processes that keep the machine busy beside the tests, two that compute
-//! for each processor and one that writes and flushes a file.
+//! `cargo xtask test --busy`: processes that keep the machine busy during the tests, two that
+//! compute for each processor and one that writes and flushes a file.
 //!
-//! They are this program itself, started with a word of its own. Each ends when its standard input
-//! is closed, so none outlives the run, however that ends.
+//! They run this program itself, with a first argument of its own. Each ends when its standard
+//! input is closed, so none outlives the run, in whatever way that ends.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -14,27 +14,27 @@ use std::thread;
 
 /// First argument of a process that makes the machine busy.
 pub(crate) const WORD: &str = "make-busy";
-/// Processes that compute, for each processor.
+/// Number of processes that compute, for each processor.
 const PER_PROCESSOR: usize = 2;
 /// Bytes written between two flushes.
 const BLOCK_BYTES: usize = 1 << 20;
 /// Blocks after which the file begins anew.
 const BLOCKS: u64 = 64;
 
-/// The processes; dropping it ends them.
+/// Busy processes. Dropping the value ends them.
 #[derive(Debug)]
 pub(crate) struct BusyMachine {
     processes: Vec<Child>,
 }
 
 impl BusyMachine {
-    /// Starts the processes; the one that writes has its file in `folder`.
+    /// Starts the processes. The one that writes has its file in `folder`.
     pub(crate) fn start(folder: &Path) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("cannot make the machine busy: {error}");
         let count = PER_PROCESSOR * thread::available_parallelism().map_or(2, usize::from);
         let mut machine = Self { processes: Vec::new() };
         for number in 0..=count {
-            // The file itself may have been replaced by the build.
+            // The build may have replaced the file itself.
             let mut command = Command::new("/proc/self/exe");
             command.arg(WORD);
             if number == count {
@@ -89,7 +89,7 @@ fn write(path: &Path, is_over: &AtomicBool) -> std::io::Result<()> {
         file.seek(SeekFrom::Start(0))?;
     }
     drop(file);
-    // Where the run was ended by a signal, its folder may be gone already.
+    // If a signal ended the run, its folder may be gone already.
     drop(std::fs::remove_file(path));
     Ok(())
 }

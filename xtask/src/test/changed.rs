@@ -1,8 +1,8 @@
 //! `cargo xtask test --changed [REV]`: the suites that a change can turn red.
 //!
-//! These are the crates with a changed file, and all that depend on them, for their tests too. A file
-//! outside of crates concerns the crates whose sources name its folder (`docs/`, `conformance/`), a
-//! file of the workspace itself all of them.
+//! These are the crates with a changed file, and all that depend on them, also only for their
+//! tests. A file outside of crates concerns the crates whose sources name its folder (`docs/`,
+//! `conformance/`), a file of the workspace itself all of them.
 
 use std::collections::BTreeSet;
 use std::path::Path;

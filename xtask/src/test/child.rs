@@ -1,4 +1,4 @@
-//! Running a program with its output in a log, without input, for a limited time.
+//! Programs that run with their output in a log, without input, for a limited time.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -9,34 +9,34 @@ use std::time::{Duration, Instant};
 
 use super::privilege::Privilege;
 
-/// The environment variable by which everything started here is found again.
+/// Name of the environment variable that identifies all processes started here.
 pub(crate) const MARKER: &str = "GODWIT_TEST_RUN";
 
-/// One process that carries the marker.
+/// Process that carries the marker.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Marked {
-    /// Its process id.
+    /// Process id.
     pub(crate) pid: u32,
-    /// Its command line.
+    /// Command line of the process.
     pub(crate) words: String,
 }
 
-/// How a program ended.
+/// End of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// With this status.
+    /// Exit status of a program that ended by itself.
     Status(ExitStatus),
-    /// It had to be ended after its time.
+    /// Timeout after which the program was ended.
     TimeOut,
 }
 
 impl End {
-    /// Whether it ended by itself with exit code 0.
+    /// Returns true if the program ended by itself with exit code 0.
     pub(crate) fn is_success(self) -> bool {
         matches!(self, Self::Status(status) if status.success())
     }
 
-    /// In words.
+    /// Returns the end as text.
     pub(crate) fn describe(self) -> String {
         match self {
             Self::Status(status) => status.to_string(),
@@ -45,7 +45,7 @@ impl End {
     }
 }
 
-/// Runs `command` with both outputs in the file `log`; ends it and everything marked with
+/// Runs `command` with both outputs in the file `log`. Ends it and every process marked with
 /// `marker` when it takes longer than `limit`.
 pub(crate) fn run(
     command: &mut Command,
@@ -56,8 +56,8 @@ pub(crate) fn run(
     run_watched(command, marker, log, limit, |_| (), || ())
 }
 
-/// Runs `command` as [`run`] does, gives `each_line` the lines of its log while it runs, and calls
-/// `look` several times a second meanwhile.
+/// Runs `command` as [`run`] does, passes the lines of its log to `each_line` while it runs, and
+/// calls `look` several times a second.
 pub(crate) fn run_watched(
     command: &mut Command,
     marker: &str,
@@ -80,15 +80,15 @@ pub(crate) fn run_watched(
     Ok(end)
 }
 
-/// Lines of a file that grows.
+/// Lines of a growing file.
 struct Lines {
     file: File,
-    /// Octets of a line whose end is not there yet.
+    /// Bytes of the last, incomplete line.
     begun: Vec<u8>,
 }
 
 impl Lines {
-    /// Passes on what has become a whole line. What cannot be read now is read at the next call.
+    /// Passes on the lines that are complete. The next call reads data that cannot be read now.
     fn pass_on(&mut self, each_line: &mut impl FnMut(&str)) {
         drop(self.file.read_to_end(&mut self.begun));
         let Some(last) = self.begun.iter().rposition(|octet| *octet == b'\n') else { return };
@@ -98,7 +98,7 @@ impl Lines {
     }
 }
 
-/// Runs `command` as [`run`] does, with the outputs where it has them already.
+/// Runs `command` as [`run`] does, with its outputs unchanged.
 pub(crate) fn wait(command: &mut Command, marker: &str, limit: Duration) -> Result<End, String> {
     wait_watched(command, marker, limit, || ())
 }
@@ -119,7 +119,7 @@ fn wait_watched(
             return Ok(End::Status(status));
         }
         if started.elapsed() > limit {
-            // It must not start others while those that it has are ended.
+            // It must not start other processes while the existing ones are ended.
             drop(child.kill());
             end_family(MARKER, marker);
             child.wait().map_err(failed)?;
@@ -154,12 +154,12 @@ pub(crate) fn marked_by(name: &str, marker: &str) -> Vec<Marked> {
     found
 }
 
-/// Number of looks, and the pause between them, before a process counts as one that lasts: one that
-/// was killed is visible until its new parent has waited for it.
+/// Number of looks, and the pause between them, before a process counts as lasting: a killed
+/// process is visible until its new parent has waited for it.
 const LOOKS: u32 = 40;
 const LOOK_PAUSE: Duration = Duration::from_millis(250);
 
-/// Returns the processes with `marker` in the environment variable `name` that do not go away.
+/// Returns the processes with `marker` in the environment variable `name` that do not end.
 pub(crate) fn lasting(name: &str, marker: &str) -> Vec<Marked> {
     let mut found = marked_by(name, marker);
     for _ in 0..LOOKS {
@@ -173,8 +173,8 @@ pub(crate) fn lasting(name: &str, marker: &str) -> Vec<Marked> {
     found
 }
 
-/// Ends all processes with `marker` in the environment variable `name`, those too that one of them
-/// started before it was ended.
+/// Ends all processes with `marker` in the environment variable `name`, including those that one of
+/// them started before its end.
 pub(crate) fn end_family(name: &str, marker: &str) {
     for _ in 0..LOOKS {
         let found = marked_by(name, marker);
@@ -193,8 +193,8 @@ pub(crate) fn end_all(processes: &[Marked]) {
     }
 }
 
-/// Returns the last lines of a log, indented; of a program of tests those from its first failure on
-/// as well.
+/// Returns the last lines of a log, indented, and for a test program also those from its first
+/// failure on.
 pub(crate) fn last_lines(log: &Path, count: usize) -> String {
     let octets = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&octets);
@@ -233,7 +233,7 @@ mod tests {
         let log = log("lines");
         let told = log.with_extension("told");
         let mut command = Command::new("sh");
-        // It ends when its first line was passed on.
+        // It ends once its first line was passed on.
         let script =
             format!("echo a; until test -e {}; do sleep 0.01; done; printf b", told.display());
         command.args(["-c", &script]);
@@ -245,7 +245,7 @@ mod tests {
         let limit = Duration::from_secs(300);
         let end = run_watched(&mut command, "lines", &log, limit, keep, || ());
         assert!(end.unwrap().is_success());
-        // What has no end is no line.
+        // Text without a line end is not a line.
         assert_eq!(lines, ["a"]);
         fs::remove_file(log).unwrap();
         fs::remove_file(told).unwrap();

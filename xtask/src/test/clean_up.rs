@@ -1,9 +1,9 @@
-//! The process that cleans up after a run, however that ends: by itself, or by a signal that it
-//! cannot handle.
+//! Process that cleans up after a run, whether the run ends by itself or by a signal that it cannot
+//! handle.
 //!
-//! It is this program itself, started with a word of its own. Its standard input is a pipe whose
-//! other end only the run has, so it reads the end of the file when the run is gone. It is in a
-//! process group of its own, since Ctrl-C in a terminal goes to all of the foreground group.
+//! It runs this program itself, with a first argument of its own. Its standard input is a pipe
+//! whose other end only the run has, so it reads the end of the file when the run is gone. It has
+//! its own process group, because Ctrl-C in a terminal goes to the whole foreground group.
 
 use std::fs;
 use std::io::Read;
@@ -20,10 +20,10 @@ use super::privilege::Privilege;
 pub(crate) const WORD: &str = "clean-up-after";
 /// Number of looks for processes of the run: a process may start another while it is ended.
 const LOOKS: u32 = 40;
-/// Pause between two of them.
+/// Pause between two looks.
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
 
-/// The process that waits for the end of a run; dropping it lets it clean up and waits for it.
+/// Process that waits for the end of a run. Dropping the value makes it clean up and waits for it.
 #[derive(Debug)]
 pub(crate) struct CleanUp {
     process: Child,
@@ -32,7 +32,7 @@ pub(crate) struct CleanUp {
 impl CleanUp {
     /// Starts the process for the run with this marker and this folder of temporary files.
     pub(crate) fn start(marker: &str, temporary: &Path) -> Result<Self, String> {
-        // The file itself may have been replaced by the build.
+        // The build may have replaced the file itself.
         let mut command = Command::new("/proc/self/exe");
         command.arg(WORD).arg(marker).arg(temporary).stdin(Stdio::piped()).process_group(0);
         let process = command.spawn();
@@ -62,7 +62,7 @@ pub(crate) fn clean_up_after(mut input: impl Read, marker: &str, temporary: &Pat
         thread::sleep(LOOK_PAUSE);
     }
     if fs::symlink_metadata(temporary).is_ok() {
-        // A server of a database that gave up its privileges left files of another user here.
+        // A database server that gave up its privileges left files of another user here.
         let mut command = Privilege::detect().command("rm", &[]);
         drop(command.arg("-rf").arg(temporary).stdin(Stdio::null()).status());
     }
@@ -89,7 +89,7 @@ mod tests {
         let (input, output) = std::io::pipe().unwrap();
         let (of_run, folder) = (marker.clone(), temporary.clone());
         let cleaner = thread::spawn(move || clean_up_after(input, &of_run, &folder));
-        // The run goes on while the pipe has another end.
+        // The run counts as running while the pipe has another end.
         assert!(shell.try_wait().unwrap().is_none() && temporary.exists());
         drop(output);
         assert!(!shell.wait().unwrap().success());

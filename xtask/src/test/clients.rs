@@ -1,5 +1,6 @@
-//! Clients of Kea by others, from PyPI: made once in the build folder by pip, beside the build, and again
-//! when their list changes. Without a network there are none, and the test of them says so.
+//! Third-party clients of Kea from PyPI: pip installs them once in the build folder, in parallel
+//! with the build, and again when their list changes. Without a network there are none, and their
+//! test reports that.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,36 +11,36 @@ use super::debian::FolderMaking;
 use super::tally::Tally;
 use super::{Session, build_folder, child};
 
-/// Name of their folder in the build folder.
+/// Name of the clients' folder in the build folder.
 pub(crate) const FOLDER: &str = "kea-clients";
-/// The environment variable by which the test finds it.
+/// Name of the environment variable by which the test finds the folder.
 pub(crate) const VARIABLE: &str = "GODWIT_KEA_CLIENTS";
 
-/// Virtual environments, each with its packages: not all want the same version of pydantic.
+/// Virtual environments, each with its packages: not all need the same version of pydantic.
 const ENVIRONMENTS: [(&str, &str); 2] = [
     ("first", "kea-exporter==0.7.1 netbox-kea-ng==3.8.4 pyisckea==0.9.2"),
     ("second", "pykeadhcp==0.6.0"),
 ];
-/// File that the folder has once it is complete: the packages.
+/// File with the list of packages, which a complete folder has.
 const PACKAGES_FILE: &str = "packages";
-/// Time that it may take: a minute on an idle machine.
+/// Maximum time of the installation: it takes a minute on an idle machine.
 const LIMIT: Duration = Duration::from_secs(900);
 
-/// Makes the virtual environment `$1` with the packages `$2`.
+/// Script that makes the virtual environment `$1` with the packages `$2`.
 const SCRIPT: &str = r#"
 set -e
 python3 -m venv "$1"
 "$1/bin/pip" install -q --disable-pip-version-check --no-input --retries 2 $2
 "#;
 
-/// Begins to make the folder, unless there is one of the same packages.
+/// Starts the installation, unless there is a folder with the same packages.
 pub(crate) fn start(session: &Session, may_install: bool) -> FolderMaking {
     let (folder, log) = (path(&session.root), session.log(FOLDER));
     let marker = session.marker.clone();
     FolderMaking::start(move || make(&folder, may_install, &marker, &log))
 }
 
-/// The packages, as the file names them.
+/// Returns the packages as the file lists them.
 fn packages() -> String {
     ENVIRONMENTS.map(|(_, packages)| packages).join("\n")
 }

@@ -1,4 +1,4 @@
-//! The suites of `cargo xtask crash`: kill -9 and power cuts at random moments.
+//! Suites of `cargo xtask crash`: kill -9 and power cuts at random times.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The suites of `cargo xtask dccp-linux`: DCCP between the own stack and that of Linux.
+//! Suites of `cargo xtask dccp-linux`: DCCP between Godwit's stack and that of Linux.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ pub(crate) const SUITES: LongSuites = LongSuites {
     count_variables: &["GODWIT_DCCP_LINUX_ROUNDS"],
     seed_variables: &["GODWIT_SIM_SEED"],
     part_variable: Some("GODWIT_DCCP_LINUX_ONLY"),
-    // A round is 109 parts of some seconds each, and takes several times as long on a busy machine.
+    // A round has 109 parts of some seconds each, and takes several times as long on a busy
+    // machine.
     case_limit: Duration::from_secs(1800),
     suites: &[Suite {
         name: "linux-6.1",

@@ -1,4 +1,4 @@
-//! The suites of `cargo xtask dccp-worlds`: connections over emulated links on a virtual clock, all of a
+//! Suites of `cargo xtask dccp-worlds`: connections over emulated links on a virtual clock, each
 //! world from one seed.
 
 use std::time::Duration;

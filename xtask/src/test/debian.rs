@@ -1,5 +1,5 @@
-//! The root folder of Debian 13 with Kea 3, in which servers of tests run by chroot(2): made once in
-//! the build folder by mmdebstrap, beside the build, and again when its packages change.
+//! Root folder of Debian 13 with Kea 3, in which tests run servers by chroot(2): mmdebstrap makes
+//! it once in the build folder, in parallel with the build, and again when its packages change.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,20 +13,22 @@ use super::{Session, build_folder, child};
 
 /// Name of the root folder in the build folder.
 pub(crate) const FOLDER: &str = "debian-13";
-/// The environment variable by which tests find it.
+/// Name of the environment variable by which tests find the folder.
 pub(crate) const VARIABLE: &str = "GODWIT_DEBIAN_13";
 
-/// Packages in it: Kea from the backports, which have 3.0, and what its programs call.
+/// Packages in the root folder: Kea from the backports, which have 3.0, and the programs that it
+/// calls.
 const PACKAGES: &str = "kea-dhcp4-server,kea-dhcp6-server,kea-dhcp-ddns-server,kea-admin,\
                         kea-ctrl-agent,iproute2,procps";
-/// Folders of Kea's, made before its servers run as nobody else than root.
+/// Folders of Kea, made before its servers run as another user than root.
 const FOLDERS: &str = "var/lib/kea run/kea var/log/kea";
-/// Debian's mirror where the machine's own sources name none.
+/// Debian's mirror, if the machine's own sources name none.
 const MIRROR: &str = "http://deb.debian.org/debian";
-/// Time that it may take: 40 s on an idle machine beside its mirror.
+/// Maximum time of the installation: it takes 40 s on an idle machine close to its mirror.
 const LIMIT: Duration = Duration::from_secs(1800);
 
-/// Makes the root folder `$1` from the mirror `$2` with the packages `$3`, and the folders `$4`.
+/// Script that makes the root folder `$1` from the mirror `$2` with the packages `$3`, and the
+/// folders `$4`.
 const SCRIPT: &str = r#"
 set -e
 root=$1 mirror=$2 packages=$3 folders=$4
@@ -42,25 +44,25 @@ printf '%s\n' "$packages" >packages
 mv "$root.new" "$root"
 "#;
 
-/// The making of a folder in the build folder, under way.
+/// Installation of a folder in the build folder, in progress.
 #[derive(Debug)]
 pub(crate) struct FolderMaking {
     made: JoinHandle<Result<Tally, String>>,
 }
 
 impl FolderMaking {
-    /// Begins with `make` beside the caller.
+    /// Runs `make` on a thread.
     pub(super) fn start(make: impl FnOnce() -> Result<Tally, String> + Send + 'static) -> Self {
         Self { made: std::thread::spawn(make) }
     }
 
-    /// Waits until it is made.
+    /// Waits until the installation has ended.
     pub(crate) fn finish(self) -> Result<Tally, String> {
         self.made.join().unwrap_or_else(|_| Err("making it panicked".to_owned()))
     }
 }
 
-/// Begins to make the root folder, unless there is one of the same packages.
+/// Starts to make the root folder, unless there is one with the same packages.
 pub(crate) fn start(session: &Session, may_install: bool) -> FolderMaking {
     let root = path(&session.root);
     let (marker, log) = (session.marker.clone(), session.log(FOLDER));
@@ -97,7 +99,7 @@ fn make(
     Ok(Tally::left_out(1))
 }
 
-/// Returns the mirror of Debian that the machine takes its own packages from.
+/// Returns the Debian mirror that the machine takes its own packages from.
 fn mirror() -> String {
     let listed = Command::new("apt-get")
         .args(["indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Label: Debian"])
@@ -107,7 +109,7 @@ fn mirror() -> String {
     first_mirror(&listed.unwrap_or_default()).unwrap_or_else(|| MIRROR.to_owned())
 }
 
-/// The first address over a network in a list of apt's.
+/// Returns the first network address in apt's list.
 fn first_mirror(listed: &str) -> Option<String> {
     let mut lines = listed.lines().map(|line| line.trim_end_matches('/'));
     lines.find(|line| line.starts_with("http")).map(str::to_owned)

@@ -1,5 +1,5 @@
-//! The suites of `cargo xtask differ`: the same messages to Godwit and to a version of Kea, and whatever
-//! the two do differently.
+//! Suites of `cargo xtask differ`: identical messages to Godwit and to a version of Kea, and the
+//! differences between the two.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A job: a program of tests or some tests of it, started beside others and judged by its output.
+//! Job: a test program or some of its tests, run in parallel with others and judged by its output.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -13,39 +13,39 @@ use super::sandbox::Sandbox;
 use super::tally::{Tally, read_output};
 use crate::tidy::{CrateSuite, Split};
 
-/// Longest time for a job, on a machine that has much else to do.
+/// Maximum time of a job, on a machine with much other load.
 const LIMIT: Duration = Duration::from_secs(1800);
-/// Tests of one job that run at a time.
+/// Number of tests of one job that run at a time.
 const THREADS: &str = "2";
-/// Environment variable by which the processes of one job are found.
+/// Name of the environment variable that identifies the processes of one job.
 pub(crate) const JOB_MARKER: &str = "GODWIT_TEST_JOB";
 
-/// The tests of a program that a job runs.
+/// Tests of a program that a job runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Selection {
-    /// All.
+    /// All tests.
     All,
-    /// The tests of one module, by their full names.
+    /// Tests of one module, by their full names.
     Module {
         /// Name of the module.
         name: String,
         /// Full names of its tests.
         tests: Vec<String>,
     },
-    /// One test, by its full name.
+    /// Single test, by its full name.
     Test(String),
 }
 
-/// A job that waits for its turn.
+/// Job that waits for its turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Job {
     /// Name of the crate, which is the suite that the job counts for.
     pub(crate) suite: String,
-    /// Program of tests.
+    /// Test program.
     pub(crate) program: TestProgram,
     /// Tests that the job runs.
     pub(crate) tests: Selection,
-    /// The `godwit` binary, which tests of the product start.
+    /// Path of the `godwit` binary, which tests of the product start.
     pub(crate) godwit: Option<PathBuf>,
 }
 
@@ -110,7 +110,7 @@ impl Job {
     }
 }
 
-/// A job whose program runs.
+/// Running job.
 #[derive(Debug)]
 pub(crate) struct RunningJob {
     job: Job,
@@ -121,29 +121,29 @@ pub(crate) struct RunningJob {
     started: Instant,
 }
 
-/// A job that has ended.
+/// Ended job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JobResult {
     /// Name of the job.
     pub(crate) name: String,
-    /// Suite that it counts for.
+    /// Suite that the job counts for.
     pub(crate) suite: String,
-    /// Time from its start to its end.
+    /// Time from the job's start to its end.
     pub(crate) duration: Duration,
-    /// Processor time of its processes.
+    /// Processor time of the job's processes.
     pub(crate) processor_time: Duration,
-    /// Its tests by outcome.
+    /// Counts of the job's tests by result.
     pub(crate) tally: Tally,
     /// Reasons for which tests were skipped.
     pub(crate) skip_reasons: Vec<String>,
-    /// Kinds and names of what it left behind: processes, namespaces, files.
+    /// Kinds and names of the job's leftovers: processes, namespaces, files.
     pub(crate) leftovers: Vec<String>,
-    /// Lines that explain its failure; none when it held.
+    /// Lines that explain the job's failure; empty if it passed.
     pub(crate) failure: Vec<String>,
 }
 
 impl RunningJob {
-    /// Returns the result once the program has ended or has been ended after its time.
+    /// Returns the result once the program has ended or was ended after its time.
     pub(crate) fn poll(&mut self) -> Result<Option<JobResult>, String> {
         let failed = |error: std::io::Error| format!("cannot wait for a job: {error}");
         let end = match self.child.try_wait().map_err(failed)? {
@@ -186,7 +186,7 @@ impl RunningJob {
         }))
     }
 
-    /// Returns what the job left behind, and ends the processes among it.
+    /// Returns the leftovers of the job, and ends the processes among them.
     fn leftovers(&self) -> Vec<String> {
         let mut found = self.sandbox.leftovers();
         let processes = child::lasting(JOB_MARKER, &self.marker);

@@ -1,7 +1,7 @@
-//! Checks that no job left anything behind: namespaces, interfaces, files, registered runs,
+//! Check that no job left anything behind: namespaces, interfaces, files, registered runs,
 //! processes.
 //!
-//! Each job reports its own leftovers, which its sandbox or its marker tells from those of other
+//! Each job reports its own leftovers. Its sandbox or its marker tells them from those of other
 //! jobs and other programs.
 
 use super::job::JobResult;

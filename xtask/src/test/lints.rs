@@ -1,5 +1,5 @@
-//! Clippy beside the jobs: it starts before them at the lowest priority, so that it computes while
-//! they wait, and its verdict is read once they have ended.
+//! Clippy in parallel with the jobs: it starts before them at the lowest priority, so that it
+//! computes while they wait, and the run reads its result once they have ended.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use super::child::MARKER;
 use super::tally::Tally;
 use crate::tidy;
 
-/// A clippy that runs, with its output in a log.
+/// Running clippy, with its output in a log.
 #[derive(Debug)]
 pub(crate) struct RunningLints {
     child: Child,
@@ -27,14 +27,14 @@ impl RunningLints {
         let errors = output.try_clone().map_err(failed)?;
         let mut command = Command::new("nice");
         command.args(["-n", "19"]).arg(clippy.get_program()).args(clippy.get_args());
-        // By which it is found and ended with the run.
+        // The marker by which it is found and ended with the run.
         command.env(MARKER, &session.marker);
         command.current_dir(&session.root).stdin(Stdio::null()).stdout(output).stderr(errors);
         let child = command.spawn().map_err(|error| format!("cannot run clippy: {error}"))?;
         Ok(Self { child, log })
     }
 
-    /// Waits for the end; prints what clippy found.
+    /// Waits for the end, and prints clippy's findings.
     pub(crate) fn finish(mut self) -> Result<Tally, String> {
         let failed = |error: std::io::Error| format!("cannot wait for clippy: {error}");
         let is_clean = self.child.wait().map_err(failed)?.success();
@@ -48,7 +48,7 @@ impl RunningLints {
 
 impl Drop for RunningLints {
     fn drop(&mut self) {
-        // Of a run that ended early; nothing to do for one that has been waited for.
+        // After a run that ended early; without effect after a wait.
         drop(self.child.kill());
         drop(self.child.wait());
     }

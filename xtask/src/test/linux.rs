@@ -1,4 +1,4 @@
-//! A virtual machine with the last Linux of Debian 12, which still has DCCP: its kernel and root file
+//! Virtual machine with the last Linux of Debian 12, which still has DCCP: its kernel and root file
 //! system, made once in the build folder from Debian's packages. Tests start it with QEMU.
 
 use std::fs;
@@ -13,7 +13,7 @@ use super::{Session, build_folder, child};
 
 /// Name of the folder in the build folder.
 pub(crate) const FOLDER: &str = "linux-dccp";
-/// The environment variable by which tests find it.
+/// Name of the environment variable by which tests find the folder.
 pub(crate) const VARIABLE: &str = "GODWIT_LINUX_DCCP";
 
 /// Modules of the kernel that the machine loads.
@@ -21,13 +21,13 @@ const MODULES: &str =
     "virtio_pci virtio_net dccp_ipv4 dccp_ipv6 sch_netem sch_ingress ifb act_mirred cls_u32";
 /// Programs of this machine that are copied into it.
 const PROGRAMS: &str = "ip tc";
-/// The script that makes it, and the first process of the machine.
+/// Script that makes the folder, and script of the machine's first process.
 const SCRIPT: &str = include_str!("linux/make.sh");
 const INIT: &str = include_str!("linux/init.sh");
-/// Time that it may take: 10 s on an idle machine beside its mirror.
+/// Maximum time of the making: it takes 10 s on an idle machine close to its mirror.
 const LIMIT: Duration = Duration::from_secs(900);
 
-/// Begins to make the folder, unless there is one of the same contents.
+/// Starts to make the folder, unless there is one with the same contents.
 pub(crate) fn start(session: &Session, may_install: bool) -> FolderMaking {
     let (folder, privilege) = (path(&session.root), session.privilege);
     let (marker, log) = (session.marker.clone(), session.log(FOLDER));
@@ -70,7 +70,7 @@ fn make(
     Ok(Tally::left_out(1))
 }
 
-/// Returns whether `folder` was made of this init, these modules and programs.
+/// Returns true if `folder` was made of this init, these modules and programs.
 fn is_current(folder: &Path, init: &Path) -> bool {
     let made_of = fs::read_to_string(folder.join("made-of")).unwrap_or_default();
     let sum = Command::new("cksum").arg(init).output().map(|output| output.stdout);

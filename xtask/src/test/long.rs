@@ -1,9 +1,9 @@
-//! `cargo xtask crash`, `cargo xtask hostile`, `cargo xtask differ` and `cargo xtask dccp-linux`: long
-//! suites, of which the test command runs a sample, with as many cases as one likes.
+//! `cargo xtask crash`, `cargo xtask hostile`, `cargo xtask differ` and `cargo xtask dccp-linux`:
+//! long suites with any number of cases, of which the test command runs a sample.
 //!
-//! A suite is some tests of one integration program, which read how many cases and which seed from
-//! their environment and print what came of them on lines that begin with the name of the command.
-//! Such a line is shown as soon as it is in the log of the suite.
+//! A suite is some tests of one integration program. They read the number of cases and the seed
+//! from their environment, and print their results on lines that begin with the name of the
+//! command. The run shows such a line as soon as it is in the log of the suite.
 
 use std::fs;
 use std::path::Path;
@@ -16,47 +16,47 @@ use super::programs::{self, Built};
 use super::progress::{self, Watch};
 use super::tally::{Tally, read_output};
 
-/// Longer than any suite takes to begin and end.
+/// Maximum time of a suite for its start and end.
 const SUITE_LIMIT: Duration = Duration::from_secs(300);
 
-/// Some tests of the integration program of a crate.
+/// Group of tests of a crate's integration program.
 pub(super) struct Suite {
     pub(super) name: &'static str,
     pub(super) package: &'static str,
     pub(super) tests: &'static [&'static str],
 }
 
-/// A command with its suites.
+/// Command with its suites.
 pub(crate) struct LongSuites {
-    /// Name of the command. The tests print what came of them on lines that begin with it.
+    /// Name of the command. The tests print their results on lines that begin with it.
     pub(crate) command: &'static str,
     pub(super) suites: &'static [Suite],
     /// Flag for the number of cases.
     pub(crate) count_flag: &'static str,
-    /// Cases of each suite where nothing is said.
+    /// Default number of cases of each suite.
     pub(crate) count_default: u64,
     /// Environment variables that the tests read: numbers of cases, and the seed.
     pub(super) count_variables: &'static [&'static str],
     pub(super) seed_variables: &'static [&'static str],
-    /// Environment variable with the parts to play, where suites consist of parts: `--only` may
-    /// then name parts, which the tests know.
+    /// Environment variable with the parts to play, if suites consist of parts: `--only` may then
+    /// name parts, which the tests know.
     pub(super) part_variable: Option<&'static str>,
-    /// Longer than any suite takes for a case.
+    /// Maximum time of a suite for a case.
     pub(super) case_limit: Duration,
 }
 
-/// Cases, seed and suite that the user asked for.
+/// Cases, seed and suite that the user requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SuiteRequest {
-    /// How many cases for each suite.
+    /// Number of cases for each suite.
     pub(crate) count: u64,
-    /// Where they are drawn from.
+    /// Seed of the cases.
     pub(crate) seed: u64,
-    /// Only the suite of this name, or these parts.
+    /// Name of the only suite to run, or of the parts to play.
     pub(crate) only: Option<String>,
 }
 
-/// Runs the suites; true when nothing failed.
+/// Runs the suites, and returns true if nothing failed.
 pub(crate) fn run(root: &Path, long: &LongSuites, request: &SuiteRequest) -> Result<bool, String> {
     let (suites, parts) = choose(long, request)?;
     let mut session = Session::begin(root)?;
@@ -71,7 +71,7 @@ pub(crate) fn run(root: &Path, long: &LongSuites, request: &SuiteRequest) -> Res
     Ok(total.failed == 0)
 }
 
-/// Returns the suites to run, and the parts of them to play where not all are.
+/// Returns the suites to run, and the parts of them to play if not all.
 fn choose<'a>(
     long: &LongSuites,
     request: &'a SuiteRequest,
@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    /// Returns whether a file in the folder or below it contains `text`.
+    /// Returns true if a file in the folder or below it contains `text`.
     fn contains(folder: &Path, text: &str) -> bool {
         fs::read_dir(folder).into_iter().flatten().flatten().any(|entry| {
             let path = entry.path();

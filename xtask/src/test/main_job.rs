@@ -1,4 +1,4 @@
-//! The main job, shortened: once as root in namespaces, once as nobody on loopback.
+//! Main job, shortened: once as root in namespaces, once as `nobody` on loopback.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,25 +14,25 @@ use super::privilege::Privilege;
 use super::sandbox::Sandbox;
 use super::tally::Tally;
 
-/// The plan that is short enough.
+/// Name of a plan that is short enough.
 const PLAN: &str = "dhcp4-smoke";
 const LIMIT: Duration = Duration::from_secs(1800);
-/// What the checks of one job are called when they cannot be made.
+/// Number of checks of one job, which count as failed if the job cannot run.
 const CHECK_COUNT: usize = 4;
-/// The user that owns nothing (Debian's `nobody` and `nogroup`).
+/// User that owns nothing (Debian's `nobody` and `nogroup`).
 const NOBODY: &str = "65534";
 
-/// As whom the job runs, and hence where.
+/// User of the job, which decides the topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum As {
     /// Root, in network namespaces.
     Root,
-    /// Anybody, on loopback.
+    /// Any user, on loopback.
     Anybody,
 }
 
 impl As {
-    /// The value of `topology` in the summary.
+    /// Returns the value of `topology` in the summary.
     const fn topology(self) -> &'static str {
         match self {
             Self::Root => "veth",
@@ -41,7 +41,7 @@ impl As {
     }
 }
 
-/// Runs the job and looks at what it wrote.
+/// Runs the job and checks the files that it wrote.
 pub(crate) fn run(session: &Session, godwit: Option<&Path>, user: As) -> Result<Tally, String> {
     let Some(godwit) = godwit else {
         println!("    there is no godwit binary to run");
@@ -56,7 +56,7 @@ pub(crate) fn run(session: &Session, godwit: Option<&Path>, user: As) -> Result<
     let sandbox = Sandbox { is_in_memory: false, ..session.sandbox(&name)? };
     let folder = sandbox.temporary.clone();
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
-    // The build folder may be closed to others.
+    // Other users may have no access to the build folder.
     let copy = folder.join("godwit");
     fs::copy(godwit, &copy).map_err(failed)?;
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).map_err(failed)?;
@@ -119,7 +119,7 @@ fn judge(end: child::End, folder: &Path, user: As) -> Tally {
     tally
 }
 
-/// The newest file of that name below `folder`.
+/// Returns the newest file of that name below `folder`.
 fn find(folder: &Path, name: &str) -> Option<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
@@ -136,8 +136,8 @@ fn find(folder: &Path, name: &str) -> Option<PathBuf> {
     found.into_iter().max_by_key(|path| fs::metadata(path).and_then(|data| data.modified()).ok())
 }
 
-/// Whether the summary has results and each has a confirmed rate. The rate of the limit responder
-/// stands elsewhere and does not count.
+/// Returns true if the summary has results and each has a confirmed rate. The rate of the limit
+/// responder is elsewhere and does not count.
 fn every_server_gave_leases(summary: &Value) -> bool {
     let results = summary["results"].as_array().map_or(&[][..], Vec::as_slice);
     let gave = |result: &Value| result["leases_per_s"].as_f64().is_some_and(|rate| rate > 0.0);

@@ -1,8 +1,8 @@
-//! `cargo xtask test`: every check that must hold, suite by suite.
+//! `cargo xtask test`: every check that must pass, suite by suite.
 //!
-//! The programs of tests are built once; their jobs then run side by side ([`schedule`]), each in a
-//! sandbox of its own ([`sandbox`]). A job that fails shows the end of its log and the command that
-//! repeats it, and the run goes on. The last line is always `N passed, M failed, K skipped`.
+//! The run builds the test programs once; their jobs then run side by side ([`schedule`]), each in
+//! a sandbox of its own ([`sandbox`]). After a failed job it shows the end of its log and the
+//! command that repeats it, and goes on. The last line is always `N passed, M failed, K skipped`.
 
 mod busy;
 mod changed;
@@ -53,7 +53,7 @@ use tally::Tally;
 /// Options of the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// Whether the machine's packages stay as they are.
+    /// True if the run must not install packages on the machine.
     pub(crate) is_install_skipped: bool,
     /// Names of the suites to run; all when empty.
     pub(crate) suites: Vec<String>,
@@ -61,7 +61,7 @@ pub(crate) struct Options {
     pub(crate) changed_since: Option<String>,
     /// Number of times that the tests run.
     pub(crate) repetitions: u32,
-    /// Whether other processes keep the machine busy meanwhile.
+    /// True if other processes keep the machine busy during the tests.
     pub(crate) is_busy: bool,
 }
 
@@ -77,20 +77,21 @@ impl Default for Options {
     }
 }
 
-/// One run of the suites.
+/// Run of the suites.
 pub(crate) struct Session {
     /// Folder of the workspace.
     root: PathBuf,
     /// Folder of the logs.
     logs: PathBuf,
-    /// Folder of temporary files; removed at the end.
+    /// Folder of temporary files, removed at the end.
     temporary: PathBuf,
-    /// Value of the marker that all children carry.
+    /// Value of the marker that all child processes carry.
     marker: String,
     privilege: Privilege,
-    /// Whether a test whose tool or privilege is missing must fail.
+    /// True if a test whose tool or privilege is missing must fail.
     requires_tools: bool,
-    /// Ends what is left of the run and removes its temporary files, also when a signal ends it.
+    /// Process that ends leftovers of the run and removes its temporary files, also when a signal
+    /// ends the run.
     _clean_up: CleanUp,
 }
 
@@ -98,7 +99,7 @@ impl Session {
     fn begin(root: &Path) -> Result<Self, String> {
         let logs = build_folder(root).join("xtask");
         let marker = format!("{}", std::process::id());
-        // Short, since paths of sockets have 107 octets at most.
+        // Short, because paths of sockets have at most 107 bytes.
         let temporary = std::env::temp_dir().join(format!("godwit-{marker}"));
         for folder in [&logs, &temporary] {
             fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
@@ -118,7 +119,7 @@ impl Session {
         })
     }
 
-    /// Returns the log of a suite.
+    /// Returns the path of a suite's log.
     fn log(&self, name: &str) -> PathBuf {
         self.logs.join(format!("{name}.log"))
     }
@@ -131,7 +132,7 @@ impl Session {
         command
     }
 
-    /// Returns the environment of the programs of tests.
+    /// Returns the environment of the test programs.
     fn environment(&self) -> Vec<(String, String)> {
         let mut pairs = vec![
             (child::MARKER, self.marker.clone()),
@@ -160,7 +161,7 @@ impl Session {
     }
 }
 
-/// Lets programs that have given up their privileges write to `folder` too.
+/// Lets programs that have dropped their privileges write to `folder`, too.
 fn open_to_all(folder: &Path) -> Result<(), String> {
     fs::set_permissions(folder, fs::Permissions::from_mode(0o777))
         .map_err(|error| format!("{}: {error}", folder.display()))
@@ -171,7 +172,7 @@ fn build_folder(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
-/// A suite: its name and its checks.
+/// Suite with its checks.
 enum Suite {
     Setup,
     Tidy,
@@ -243,7 +244,7 @@ fn chosen_suites(root: &Path, options: &Options) -> Result<Vec<Suite>, String> {
     Ok(suites)
 }
 
-/// Runs the suites; true when nothing failed.
+/// Runs the suites, and returns true if nothing failed.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, String> {
     let suites = chosen_suites(root, options)?;
     let mut session = Session::begin(root)?;
@@ -297,7 +298,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, String> {
     Ok(total.failed == 0)
 }
 
-/// Returns whether a suite runs once, before the tests that may be repeated.
+/// Returns true if a suite runs once, before the tests that may be repeated.
 fn is_once(suite: &Suite) -> bool {
     matches!(suite, Suite::Setup | Suite::Tidy | Suite::Build | Suite::Documentation)
 }
@@ -313,7 +314,7 @@ fn print_privilege(session: &Session) {
     }
 }
 
-/// The state of a run.
+/// State of a run.
 struct Run {
     session: Session,
     built: Built,
@@ -321,7 +322,7 @@ struct Run {
 }
 
 impl Run {
-    /// Prints the line of a suite around `work`; a suite that cannot run is one failure.
+    /// Prints the line of a suite around `work`. A suite that cannot run counts as one failure.
     fn timed(
         &mut self,
         name: &str,

@@ -1,5 +1,5 @@
-//! `cargo xtask pages`: every page of a folder, looked at in headless Chromium as the test command looks
-//! at those of simulated results.
+//! `cargo xtask pages`: checks every page of a folder in headless Chromium, as the test command
+//! checks those of simulated results.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ use super::tally::read_output;
 
 const CRATE: &str = "measure";
 const TEST: &str = "pages::charts_of_every_page_are_whole";
-/// How lines begin that are for whoever asked.
+/// Beginning of the lines that are for the user.
 const SAID: &str = "page: ";
-/// Longer than any folder takes.
+/// Maximum time for any folder.
 const LIMIT: Duration = Duration::from_secs(3600);
 
-/// Looks at the pages below `folder`; true when nothing is wrong with them.
+/// Checks the pages below `folder`, and returns true if it finds nothing wrong.
 pub(crate) fn run(root: &Path, folder: &Path) -> Result<bool, String> {
     let folder: PathBuf =
         folder.canonicalize().map_err(|error| format!("{}: {error}", folder.display()))?;

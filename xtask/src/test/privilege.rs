@@ -1,22 +1,22 @@
-//! What this user may do: everything, everything through `sudo`, or only what anybody may.
+//! Rights of the user: everything, everything through `sudo`, or only those of any user.
 
 use std::fs;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// How far the run may go.
+/// Rights of the user of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Privilege {
-    /// Root itself.
+    /// User root.
     Root,
     /// Passwordless `sudo`.
     Sudo,
-    /// Neither.
+    /// Neither root nor `sudo`.
     None,
 }
 
 impl Privilege {
-    /// Finds out, once.
+    /// Finds the user's rights, once.
     pub(crate) fn detect() -> Self {
         static FOUND: OnceLock<Privilege> = OnceLock::new();
         *FOUND.get_or_init(|| {
@@ -40,12 +40,12 @@ impl Privilege {
         })
     }
 
-    /// Whether root's work can be done.
+    /// Returns true if commands can run as root.
     pub(crate) fn is_root(self) -> bool {
         self != Self::None
     }
 
-    /// `program` with `environment`, as root where that is possible.
+    /// Returns `program` with `environment`, as root if possible.
     pub(crate) fn command(self, program: &str, environment: &[(String, String)]) -> Command {
         match self {
             Self::Sudo => {
@@ -63,7 +63,7 @@ impl Privilege {
         }
     }
 
-    /// A shell script, as root where that is possible.
+    /// Returns a shell script, as root if possible.
     pub(crate) fn shell(self, script: &str) -> Command {
         let mut command = self.command("sh", &[]);
         command.args(["-c", script]);

@@ -1,5 +1,5 @@
-//! The programs of tests: built once, with the features that the whole workspace chooses, and asked
-//! for the names of their tests.
+//! Test programs: the run builds them once, with the features that the whole workspace selects, and
+//! reads the names of their tests.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -12,22 +12,22 @@ use super::Session;
 use super::child;
 use super::tally::{Tally, read_output};
 
-/// A program of tests.
+/// Test program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TestProgram {
-    /// Folder of its crate, which it runs in.
+    /// Folder of the program's crate, in which it runs.
     pub(crate) folder: PathBuf,
-    /// Name of its target.
+    /// Name of the program's target.
     pub(crate) target: String,
-    /// Whether it is an integration program (below `tests/`) and not the tests inside a library
-    /// or binary.
+    /// True for an integration program (below `tests/`), false for the tests inside a library or
+    /// binary.
     pub(crate) is_integration: bool,
-    /// The file to run.
+    /// Path of the file to run.
     pub(crate) executable: PathBuf,
 }
 
 impl TestProgram {
-    /// Returns the names of its tests, those that are ignored included.
+    /// Returns the names of the program's tests, ignored ones included.
     pub(crate) fn tests(&self) -> Result<Vec<String>, String> {
         let mut command = Command::new(&self.executable);
         command.args(["--list", "--format", "terse"]).current_dir(&self.folder);
@@ -41,12 +41,12 @@ impl TestProgram {
     }
 }
 
-/// The files that the build made.
+/// Files that the build made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Built {
-    /// Programs of tests, in no order that means anything.
+    /// Test programs, in no particular order.
     pub(crate) programs: Vec<TestProgram>,
-    /// The `godwit` binary.
+    /// Path of the `godwit` binary.
     pub(crate) godwit: Option<PathBuf>,
 }
 
@@ -61,14 +61,14 @@ impl Built {
     }
 }
 
-/// Longest time for a build from nothing.
+/// Maximum time for a build from nothing.
 pub(crate) const BUILD_LIMIT: Duration = Duration::from_secs(3600);
 
-/// Example that a test counts the instructions of.
+/// Name of the example whose instructions a test counts.
 const COUNTED_EXAMPLE: &str = "features";
 
-/// Builds all programs of tests and the binary. The other examples are compiled by clippy alone: no
-/// test runs them.
+/// Builds all test programs and the binary. Only clippy compiles the other examples: no test runs
+/// them.
 pub(crate) fn build(session: &Session) -> Result<(Built, Tally), String> {
     let tests = ["test", "--workspace", "--lib", "--bins", "--tests", "--no-run"];
     let programs = ["build", "--workspace", "--bin", "godwit", "--example", COUNTED_EXAMPLE];
@@ -82,7 +82,7 @@ pub(crate) fn build(session: &Session) -> Result<(Built, Tally), String> {
     Ok((built, tally))
 }
 
-/// Builds the integration programs alone.
+/// Builds only the integration programs.
 pub(crate) fn build_integration_programs(session: &Session, step: &str) -> Result<Built, String> {
     let arguments = ["test", "--workspace", "--test", "main", "--no-run"];
     let mut tally = Tally::default();
@@ -120,7 +120,7 @@ fn build_step(
     fs::read_to_string(&messages).map_err(|error| format!("{}: {error}", messages.display()))
 }
 
-/// Picks the programs out of cargo's messages, one JSON object a line.
+/// Collects the programs from cargo's messages, one JSON object per line.
 fn collect(messages: &str, built: &mut Built) {
     for line in messages.lines() {
         let Ok(message) = serde_json::from_str::<Value>(line) else { continue };

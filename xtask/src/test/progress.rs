@@ -1,32 +1,32 @@
-//! Progress of a long suite: its tests write how many of their cases are done into a file, one test
+//! Progress of a long suite: its tests write the number of finished cases into a file, one test
 //! after the other.
 
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Environment variable that the tests read: `testbed::progress::PROGRESS_FILE`.
+/// Name of the environment variable that the tests read: `testbed::progress::PROGRESS_FILE`.
 pub(super) const FILE: &str = "GODWIT_PROGRESS_FILE";
 
 /// Time between two lines.
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// The progress of one suite.
+/// Progress of one suite.
 #[derive(Debug)]
 pub(super) struct Watch {
     suite: &'static str,
     tests: usize,
     file: PathBuf,
-    /// Tests that are over, and cases of the present one that are done.
+    /// Number of finished tests, and of finished cases of the present one.
     finished: usize,
     done: u64,
     next: Duration,
 }
 
 impl Watch {
-    /// The progress of `suite`, which has this number of tests, in `file`.
+    /// Starts to watch `suite`, which has this number of tests, in `file`.
     pub(super) fn new(suite: &'static str, tests: usize, file: PathBuf) -> Self {
-        // What an earlier run has left is none of this one's.
+        // The file of an earlier run does not count.
         fs::remove_file(&file).ok();
         Self { suite, tests, file, finished: 0, done: 0, next: PERIOD }
     }
@@ -40,7 +40,7 @@ impl Watch {
     fn take(&mut self, text: &str, elapsed: Duration) -> Option<String> {
         let (done, total) = text.split_once(' ')?;
         let (done, total): (u64, u64) = (done.parse().ok()?, total.parse().ok()?);
-        // A smaller number is one of the next test.
+        // A smaller number comes from the next test.
         self.finished += usize::from(done < self.done);
         self.done = done;
         if elapsed < self.next {

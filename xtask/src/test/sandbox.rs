@@ -1,9 +1,9 @@
-//! A sandbox for each job of a run, where the user is root: a network namespace with a loopback of
-//! its own, and a mount namespace in which `/run/netns` and `/run/godwit` are empty, temporary files
-//! of tests are kept in memory and the checkout cannot be written.
+//! Sandbox for each job of a run, if the user is root: a network namespace with its own loopback,
+//! and a mount namespace in which `/run/netns` and `/run/godwit` are empty, temporary files of
+//! tests are in memory and the checkout is read-only.
 //!
 //! Jobs that run side by side, and other programs on the machine, therefore share no port, no
-//! interface and no namespace with a job, and whatever a job leaves is known to be its own.
+//! interface and no namespace with a job, and all leftovers in the sandbox belong to the job.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use super::privilege::Privilege;
 
-/// The shell script that sets the sandbox up, runs a program in it and reports what the program
-/// left. Arguments: checkout, build folder, folder for temporary files, `memory` or `disk` for what
-/// keeps these, file for the report, folder to run in, program and its arguments.
+/// Shell script that sets the sandbox up, runs a program in it and reports the program's leftovers.
+/// Arguments: checkout, build folder, folder for temporary files, `memory` or `disk` for their
+/// storage, file for the report, folder to run in, program and its arguments.
 const SCRIPT: &str = r#"
 set -e
 checkout=$1 build=$2 temporary=$3 kept=$4 report=$5 folder=$6
@@ -65,24 +65,24 @@ done
 exit $status
 "#;
 
-/// The folders and files of a sandbox.
+/// Folders and files of a sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sandbox {
-    /// The checkout, which the job cannot write.
+    /// Checkout, which the job cannot write.
     pub(crate) checkout: PathBuf,
-    /// The build folder, which it can.
+    /// Build folder, which the job can write.
     pub(crate) build: PathBuf,
-    /// The folder that its tests have for temporary files, empty at first.
+    /// Folder for temporary files of the tests, empty at first.
     pub(crate) temporary: PathBuf,
-    /// Whether these are kept in memory and gone with the sandbox.
+    /// True if temporary files are in memory and gone with the sandbox.
     pub(crate) is_in_memory: bool,
-    /// The file with a line for each thing that it left.
+    /// File with a line for each leftover.
     pub(crate) report: PathBuf,
 }
 
 impl Sandbox {
-    /// Returns the command that runs `program` in `folder` inside the sandbox, or without one where
-    /// the user is not root.
+    /// Returns the command that runs `program` in `folder` inside the sandbox, or without a sandbox
+    /// if the user is not root.
     pub(crate) fn command(
         &self,
         privilege: Privilege,
@@ -103,23 +103,23 @@ impl Sandbox {
         command
     }
 
-    /// Returns the processor time of the program and of the processes that it waited for; zero when
-    /// it is not known.
+    /// Returns the processor time of the program and of the processes that it waited for; zero if
+    /// it is unknown.
     pub(crate) fn processor_time(&self) -> Duration {
         let mut path = self.report.clone().into_os_string();
         path.push(".times");
         processor_time(&fs::read_to_string(path).unwrap_or_default())
     }
 
-    /// Returns what the job left, one phrase for each thing.
+    /// Returns the leftovers of the job, one phrase each.
     pub(crate) fn leftovers(&self) -> Vec<String> {
         let reported = fs::read_to_string(&self.report).unwrap_or_default();
         reported.lines().map(str::to_owned).collect()
     }
 }
 
-/// Reads what `times` prints (POSIX, special built-in utilities): user and system time of the shell
-/// in the first line, of its children in the second.
+/// Reads the output of `times` (POSIX, special built-in utilities): user and system time of the
+/// shell in the first line, of its children in the second.
 fn processor_time(text: &str) -> Duration {
     let seconds = |word: &str| {
         let (minutes, seconds) = word.strip_suffix('s')?.split_once('m')?;

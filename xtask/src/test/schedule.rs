@@ -1,9 +1,9 @@
-//! The schedule of a run: as many jobs side by side as leave the processors a little to do, the
-//! slowest first.
+//! Schedule of a run: as many jobs side by side as leave the processors a little idle, the slowest
+//! first.
 //!
-//! A job that waits (for a server, a database, a clock) leaves the processors idle, and another is
-//! started beside it; while the processors are busy, few are added. How long each job took last time
-//! is kept in the build folder.
+//! A job that waits (for a server, a database, a clock) leaves the processors idle, and the
+//! schedule starts another; while the processors are busy, it starts few. The build folder has the
+//! duration of each job in the last run.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -19,20 +19,20 @@ use super::tally::Tally;
 
 /// Time between two looks at the running jobs.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Time over which the load of the processors is averaged.
+/// Time over which the processor load is averaged.
 const LOAD_WINDOW: Duration = Duration::from_millis(250);
 /// Share of the processors' time that must be idle before a job is added to the usual number.
 const IDLE_SHARE: f64 = 0.08;
-/// Jobs that run at a time for each processor, however busy the machine is.
+/// Minimum of jobs that run at a time for each processor, also on a busy machine.
 const LEAST_PER_PROCESSOR: usize = 2;
-/// Jobs that run at a time for each processor at most.
+/// Maximum of jobs that run at a time for each processor.
 const MOST_PER_PROCESSOR: usize = 8;
 /// Assumed duration of a job that has not run here before, in seconds.
 const UNKNOWN_S: f64 = 5.0;
-/// The same for a job that is known to take long.
+/// Assumed duration of a job that is known to take long and has not run here before, in seconds.
 const LONG_S: f64 = 60.0;
-/// Jobs that took more than 45 seconds when all were measured. In a clean checkout, where no
-/// duration is kept yet, they start first, or the last of them would run alone.
+/// Jobs that took more than 45 seconds when all were measured. In a clean checkout, without stored
+/// durations, they start first, or the last of them would run alone.
 const LONG_JOBS: [&str; 21] = [
     "dhcp-config (integration)",
     "dhcp-engine (integration)",
@@ -57,7 +57,7 @@ const LONG_JOBS: [&str; 21] = [
     "sim lives::*",
 ];
 
-/// Runs all jobs; prints each suite when its last job has ended.
+/// Runs all jobs, and prints each suite when its last job has ended.
 pub(crate) fn run(session: &Session, mut jobs: Vec<Job>) -> Result<Vec<JobResult>, String> {
     let durations = Durations::load(session);
     jobs.sort_by(|a, b| {
@@ -101,7 +101,7 @@ pub(crate) fn run(session: &Session, mut jobs: Vec<Job>) -> Result<Vec<JobResult
     Ok(results)
 }
 
-/// Prints why a job failed, and the line of its suite when it was the last one.
+/// Prints why a job failed, and the line of its suite after the suite's last job.
 fn report(result: &JobResult, open: &mut BTreeMap<String, usize>, earlier: &[JobResult]) {
     for line in &result.failure {
         println!("    {line}");
@@ -131,7 +131,7 @@ fn report(result: &JobResult, open: &mut BTreeMap<String, usize>, earlier: &[Job
     println!("{:<16} {:>7.1} s   {tally}", result.suite, duration.as_secs_f64());
 }
 
-/// Prints the ten jobs that took longest, with the processor time of each.
+/// Prints the ten longest jobs, with the processor time of each.
 pub(crate) fn print_slowest(results: &[JobResult]) {
     let mut sorted: Vec<&JobResult> = results.iter().collect();
     sorted.sort_by_key(|result| std::cmp::Reverse(result.duration));
@@ -151,9 +151,9 @@ struct Durations {
 /// Duration of a job, in seconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct JobDuration {
-    /// From its start to its end.
+    /// Time from the job's start to its end, in seconds.
     elapsed_s: f64,
-    /// Processor time.
+    /// Processor time of the job, in seconds.
     processor_s: f64,
 }
 
@@ -172,13 +172,13 @@ impl Durations {
         Self { jobs: kept.iter().map(|(name, value)| (name.clone(), duration(value))).collect() }
     }
 
-    /// Returns how long a job took last time or is assumed to take, in seconds.
+    /// Returns the job's last or assumed duration, in seconds.
     fn expected_s(&self, name: &str) -> f64 {
         let unknown_s = if LONG_JOBS.contains(&name) { LONG_S } else { UNKNOWN_S };
         self.jobs.get(name).map_or(unknown_s, |of| of.elapsed_s)
     }
 
-    /// Keeps the durations of this run, and the earlier ones of jobs that were not in it.
+    /// Stores the durations of this run, and the earlier ones of other jobs.
     fn save(mut self, session: &Session, results: &[JobResult]) {
         for result in results {
             let duration = JobDuration {
@@ -194,7 +194,7 @@ impl Durations {
     }
 }
 
-/// The load of all processors together, from `/proc/stat` (proc(5)).
+/// Load of all processors together, from `/proc/stat` (proc(5)).
 struct ProcessorLoad {
     read_at: Instant,
     ticks: Ticks,
@@ -212,7 +212,7 @@ impl ProcessorLoad {
         Self { read_at: Instant::now(), ticks: read_ticks() }
     }
 
-    /// Returns true once in a window in which the processors had time left.
+    /// Returns true once in a window in which the processors had idle time.
     fn poll(&mut self) -> bool {
         if self.read_at.elapsed() < LOAD_WINDOW {
             return false;
@@ -235,9 +235,9 @@ fn read_ticks() -> Ticks {
     parse_ticks(&fs::read_to_string("/proc/stat").unwrap_or_default())
 }
 
-/// Reads the line `cpu  user nice system idle iowait …`. Waiting for a disk is no idleness, for a
-/// further job would wait for the same disk; nor is what clippy computes at low priority, since more
-/// jobs than processors then wait for each other.
+/// Reads the line `cpu  user nice system idle iowait …`. Time that waits for a disk is not idle,
+/// because a further job would wait for the same disk; nor is clippy's time at low priority,
+/// because more jobs than processors then wait for each other.
 fn parse_ticks(text: &str) -> Ticks {
     let line = text.lines().next().unwrap_or_default();
     let values: Vec<u64> =

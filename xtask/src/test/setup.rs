@@ -1,5 +1,5 @@
-//! Set-up of a fresh Debian 12: the packages that tests compare with, and the two components of
-//! the Rust toolchain that tidy runs.
+//! Set-up of a fresh Debian 12: the packages that tests compare with, and the two components of the
+//! Rust toolchain that tidy runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::child;
 use super::privilege::Privilege;
 use super::tally::Tally;
 
-/// Debian packages by name, and what needs them.
+/// Debian packages by name, each with the part that needs it.
 pub(crate) const PACKAGES: [(&str, &str); 42] = [
     ("iproute2", "namespaces and virtual interfaces"),
     ("util-linux", "giving up privileges, placing processes"),
@@ -57,16 +57,17 @@ pub(crate) const PACKAGES: [(&str, &str); 42] = [
     ("cpio", "its root file system"),
 ];
 
-/// Asked by packages before they start a service; 101 forbids it (Debian policy, invoke-rc.d).
+/// Script that packages call before they start a service; exit code 101 forbids it (Debian policy,
+/// invoke-rc.d).
 const POLICY_PATH: &str = "/usr/sbin/policy-rc.d";
-/// By this line the file is known to be ours.
+/// Line that marks the file as written by this program.
 const POLICY_MARK: &str = "# Written by cargo xtask test while it installs packages.";
 
 const UPDATE: &str = "apt-get -q update";
 const INSTALL: &str =
     "apt-get -q -y -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 install --no-install-recommends";
 
-/// Installs what is missing, and counts one check per package and component.
+/// Installs missing packages, and counts one check per package and component.
 pub(crate) fn run(session: &Session, may_install: bool) -> Result<Tally, String> {
     let mut tally = components(session)?;
     let missing = missing_packages();
@@ -99,7 +100,7 @@ pub(crate) fn run(session: &Session, may_install: bool) -> Result<Tally, String>
     Ok(tally)
 }
 
-/// The packages that are not installed.
+/// Returns the packages that are not installed.
 fn missing_packages() -> Vec<(&'static str, &'static str)> {
     let is_installed = |name: &str| {
         let query = Command::new("dpkg-query")
@@ -115,7 +116,7 @@ fn install(session: &Session, names: &str) -> Result<(), String> {
     let _services_stay_down = ServicePolicy::forbid(session.privilege, Path::new(POLICY_PATH))?;
     let log = session.log("setup");
     let quiet = "export DEBIAN_FRONTEND=noninteractive";
-    // Mirrors fail now and then; once more is worth it.
+    // Mirrors sometimes fail; a second try is worth it.
     let script = format!(
         "{quiet}\n{{ {UPDATE} || {{ sleep 5; {UPDATE}; }}; }} && \
          {{ {INSTALL} {names} || {{ sleep 5; {UPDATE}; {INSTALL} {names}; }}; }}"
@@ -129,7 +130,7 @@ fn install(session: &Session, names: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Keeps packages from starting services as long as it lives.
+/// Policy that keeps packages from starting services until it is dropped.
 struct ServicePolicy {
     privilege: Privilege,
     path: PathBuf,
@@ -137,10 +138,10 @@ struct ServicePolicy {
 }
 
 impl ServicePolicy {
-    /// Puts the policy at `path`, unless somebody's own is there.
+    /// Writes the policy to `path`, unless the machine has one of its own.
     fn forbid(privilege: Privilege, path: &Path) -> Result<Self, String> {
         let shown = path.display();
-        // One that a killed run left is taken over, so that it goes this time.
+        // A leftover of a killed run is taken over, so that this run removes it.
         let is_ours = fs::read_to_string(path).map_or(true, |text| text.contains(POLICY_MARK));
         let policy = Self { privilege, path: path.to_owned(), is_ours };
         if is_ours {
@@ -168,7 +169,7 @@ impl Drop for ServicePolicy {
     }
 }
 
-/// `cargo fmt` and `cargo clippy`, which a minimal toolchain lacks.
+/// Installs `cargo fmt` and `cargo clippy`, which a minimal toolchain lacks.
 fn components(session: &Session) -> Result<Tally, String> {
     let has = |name: &str| {
         let mut command = session.cargo();

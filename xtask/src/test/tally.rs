@@ -1,31 +1,31 @@
-//! Counting what passed, failed and was left out, suite by suite.
+//! Counts of passed, failed and skipped checks, suite by suite.
 
 use std::fmt;
 use std::ops::AddAssign;
 
-/// Checks counted by outcome.
+/// Checks counted by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// Held.
+    /// Number of passed checks.
     pub(crate) passed: usize,
-    /// Did not hold.
+    /// Number of failed checks.
     pub(crate) failed: usize,
-    /// Could not be tried here.
+    /// Number of checks that could not run here.
     pub(crate) skipped: usize,
 }
 
 impl Tally {
-    /// One check.
+    /// Returns the tally of one check.
     pub(crate) fn one(holds: bool) -> Self {
         Self { passed: usize::from(holds), failed: usize::from(!holds), skipped: 0 }
     }
 
-    /// `count` checks that are left out.
+    /// Returns the tally of `count` skipped checks.
     pub(crate) fn left_out(count: usize) -> Self {
         Self { skipped: count, ..Self::default() }
     }
 
-    /// Counts one check and says which one when it does not hold.
+    /// Counts one check, and prints `what` if it failed.
     pub(crate) fn check(&mut self, holds: bool, what: &str) {
         if !holds {
             println!("    does not hold: {what}");
@@ -48,8 +48,8 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Reads what a test program printed with `--show-output`: its result lines, and the tests that
-/// said `skipped: ` and returned. Returns the reasons, each once, with the counts.
+/// Reads the output of a test program with `--show-output`: its result lines, and the tests that
+/// printed `skipped: ` and returned. Returns the counts and the reasons, each once.
 pub(crate) fn read_output(text: &str) -> (Tally, Vec<String>) {
     let mut tally = Tally::default();
     let mut reasons: Vec<String> = Vec::new();
@@ -68,14 +68,14 @@ pub(crate) fn read_output(text: &str) -> (Tally, Vec<String>) {
             tally += read_counts(counts);
         }
     }
-    // A test that skips itself has passed as far as its program knows.
+    // A test that skips itself counts as passed in its program.
     let skipped_tests = skipped_tests.min(tally.passed);
     tally.passed -= skipped_tests;
     tally.skipped += skipped_tests;
     (tally, reasons)
 }
 
-/// `ok. 3 passed; 0 failed; 1 ignored; ...`
+/// Reads `ok. 3 passed; 0 failed; 1 ignored; ...`
 fn read_counts(text: &str) -> Tally {
     let count = |name: &str| {
         text.split(['.', ';'])

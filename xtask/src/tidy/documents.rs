@@ -1,5 +1,5 @@
-//! Rules on everything that is no Rust code: the documents agree with the workspace, links lead
-//! somewhere, and nothing tracked belongs to one machine only.
+//! Rules on everything except Rust code: the documents agree with the workspace, links have
+//! targets, and no tracked file depends on one machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,17 +12,18 @@ use super::workspace::{Layer, Workspace};
 pub(crate) const RULES: [&str; 7] =
     ["architecture", "dependencies", "link", "machine-path", "merge-mark", "size", "text-marker"];
 
-/// The document whose table lists the crates.
+/// Document whose table lists the crates.
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
-/// The document whose table lists the third-party dependencies.
+/// Document whose table lists the third-party dependencies.
 const DEPENDENCIES: &str = "docs/design/dependencies.md";
-/// Crates that no other may bring along: they want more to build than a C compiler.
+/// Crates that no other may depend on: their build needs more than a C compiler.
 const NEVER_LOCKED: [&str; 4] = ["aws-lc-rs", "aws-lc-sys", "openssl", "openssl-sys"];
-/// Crates whose place ours take: from a registry, they would bring what ours leaves out.
+/// Crates that a crate of the workspace replaces: from a registry, they would bring parts that ours
+/// leaves out.
 const REPLACED: [&str; 1] = ["webpki-roots"];
-/// Octets that a tracked file may have.
+/// Maximum size of a tracked file in bytes.
 const SIZE_MAX_BYTES: u64 = 2 * 1024 * 1024;
-/// Folders of the machine that a file was written on. Put together here, so that this file passes.
+/// Folders of the machine that a file was written on. Concatenated here, so that this file passes.
 const MACHINE_PATHS: [&str; 3] =
     [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/tmp/", "bash_jobs")];
 
@@ -75,12 +76,12 @@ fn check_line(
     }
 }
 
-/// What git writes around two versions that it cannot merge.
+/// Returns true for git's marks around two versions that it cannot merge.
 fn is_merge_mark(line: &str) -> bool {
     ["<<<<<<< ", ">>>>>>> "].iter().any(|mark| line.starts_with(mark))
 }
 
-/// Targets of `[text](target)` in a line that lead to files.
+/// Returns the targets of `[text](target)` in a line that lead to files.
 fn links(line: &str) -> impl Iterator<Item = &str> {
     line.split("](").skip(1).filter_map(|rest| {
         let target = rest.split_once(')')?.0;
@@ -95,7 +96,7 @@ fn exists(workspace: &Workspace, path: &str, target: &str) -> bool {
     folder.parent().is_some_and(|folder| folder.join(target).exists())
 }
 
-/// The first cells of table rows whose `column` is one name in backticks: name to (line, cells).
+/// Returns the table rows whose cell `column` is one name in backticks: name to (line, cells).
 fn table(text: &str, column: usize) -> BTreeMap<String, (usize, Vec<String>)> {
     let mut rows = BTreeMap::new();
     for (index, line) in text.lines().enumerate() {
@@ -111,7 +112,8 @@ fn table(text: &str, column: usize) -> BTreeMap<String, (usize, Vec<String>)> {
     rows
 }
 
-/// `ARCHITECTURE.md` has a table `| layer | crate | ... |` with exactly the crates that exist.
+/// Checks that `ARCHITECTURE.md` has a table `| layer | crate | ... |` with exactly the crates that
+/// exist.
 fn check_crate_list(workspace: &Workspace, findings: &mut Vec<Finding>) {
     let Some(text) = workspace.read(ARCHITECTURE) else {
         findings.push(Finding::new("architecture", ARCHITECTURE, 1, "is missing"));
@@ -142,7 +144,8 @@ fn check_crate_list(workspace: &Workspace, findings: &mut Vec<Finding>) {
     }
 }
 
-/// `docs/design/dependencies.md` has a row for every direct third-party dependency and no other.
+/// Checks that `docs/design/dependencies.md` has a row for every direct third-party dependency and
+/// no other.
 fn check_dependency_list(workspace: &Workspace, findings: &mut Vec<Finding>) {
     let mut used: BTreeSet<&str> = BTreeSet::new();
     let text = workspace.read(DEPENDENCIES);
@@ -165,7 +168,7 @@ fn check_dependency_list(workspace: &Workspace, findings: &mut Vec<Finding>) {
     }
 }
 
-/// `Cargo.lock` is without the crates that must never come in.
+/// Checks that `Cargo.lock` has none of the forbidden crates.
 fn check_lock_file(workspace: &Workspace, findings: &mut Vec<Finding>) {
     let text = workspace.read("Cargo.lock").unwrap_or_default();
     for (index, line) in text.lines().enumerate() {
@@ -174,7 +177,7 @@ fn check_lock_file(workspace: &Workspace, findings: &mut Vec<Finding>) {
             let message = format!("`{name}` must not come in, by whatever features");
             findings.push(Finding::new("dependencies", "Cargo.lock", index + 1, message));
         }
-        // Name, version, source: what is ours has no source.
+        // Name, version, source: crates of the workspace have no source.
         let source = text.lines().nth(index + 2).filter(|line| line.starts_with("source"));
         if name.is_some_and(|name| REPLACED.contains(&name)) && source.is_some() {
             let message = "is not ours: see [patch.crates-io] in Cargo.toml".to_owned();

@@ -1,5 +1,5 @@
-//! One set of features: a test of one crate is built from the same third-party crates as the tests of
-//! the whole workspace, so that `cargo test -p CRATE` builds nothing again.
+//! Rule of one set of features: a test of one crate is built from the same third-party crates as
+//! the tests of the whole workspace, so that `cargo test -p CRATE` builds nothing again.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,12 +9,12 @@ use std::thread;
 use super::finding::Finding;
 use super::workspace::{Package, Workspace};
 
-/// Name of the check of this module, as findings carry it.
+/// Name of the check of this module, as findings contain it.
 pub(crate) const RULE: &str = "features";
-/// Manifest that has to name a feature that is missing.
+/// Manifest that has to name a missing feature.
 const MANIFEST: &str = "crates/test-features/Cargo.toml";
 
-/// Reports crates whose choice of features differs from that of the workspace.
+/// Reports crates whose features differ from those in the workspace.
 pub(crate) fn check(workspace: &Workspace) -> Result<Vec<Finding>, String> {
     let root = &workspace.root;
     let all = chosen(root, &["--workspace"])?;
@@ -27,7 +27,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Vec<Finding>, String> {
             .map(|line| Finding::new(RULE, MANIFEST, 1, message(line)))
             .collect())
     };
-    // Cargo computes for a quarter of a second each time.
+    // Each call of cargo computes for a quarter of a second.
     let processors = thread::available_parallelism().map_or(2, usize::from);
     let part_len = workspace.packages.len().div_ceil(processors).max(1);
     let parts = thread::scope(|scope| {
@@ -42,7 +42,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Vec<Finding>, String> {
     Ok(parts.into_iter().flatten().flatten().collect())
 }
 
-/// Returns the third-party crates that cargo chooses for `selection`, with their features.
+/// Returns the third-party crates that cargo selects for `selection`, with their features.
 fn chosen(root: &Path, selection: &[&str]) -> Result<BTreeSet<String>, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)

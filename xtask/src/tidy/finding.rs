@@ -1,22 +1,22 @@
-//! What a rule found, where.
+//! Finding of a rule, with its position.
 
 use std::fmt;
 
-/// One breach of one rule.
+/// Violation of one rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Finding {
-    /// File, from the root of the workspace.
+    /// Path of the file from the root of the workspace.
     pub(crate) path: String,
-    /// Line, from 1.
+    /// Line number, from 1.
     pub(crate) line: usize,
     /// Short name of the rule.
     pub(crate) rule: &'static str,
-    /// What is wrong and what would be right.
+    /// Description of the fault and its correction.
     pub(crate) message: String,
 }
 
 impl Finding {
-    /// A finding of `rule` at `path:line`.
+    /// Returns a finding of `rule` at `path:line`.
     pub(crate) fn new(
         rule: &'static str,
         path: impl Into<String>,

@@ -3,7 +3,7 @@
 //!
 //! Texts that are older than these rules break some of them. A rule therefore has a limit in
 //! [`LIMITS`], the number of places that were left when it was last lowered, and `cargo xtask tidy`
-//! is red when there are more. A rule without a limit has none to spare.
+//! fails when there are more. A rule without a limit allows none.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +11,21 @@ use super::finding::Finding;
 use super::source::{Comment, CommentKind, Source, Token, closing, is_word};
 use super::workspace::Workspace;
 
-/// Names of the rules of this module, as findings carry them.
+/// Names of the rules of this module, as findings contain them.
 pub(crate) const RULES: [&str; 5] =
     ["doc-subject", "line-width", "tuple-parameter", "type-name", "type-word"];
 
 /// File with the number of places that may break a rule, in lines `rule = number`.
 const LIMITS: &str = "xtask/language-limits.toml";
 
-/// Columns that a line of Markdown or with a comment may have.
+/// Maximum of columns of a Markdown line, or of a line with a comment.
 const COLUMNS_MAX: usize = 100;
 
 /// Beginnings of a first sentence that has no subject of its own.
 const HEADLESS: [&str; 9] =
     ["What", "Who", "Whoever", "Whatever", "Whether", "Of", "The same", "In", "As of"];
 
-/// Names that say nothing of a type: participles and metaphors.
+/// Type names that say nothing about a type: participles and metaphors.
 const VAGUE_NAMES: [&str; 32] = [
     "Asked",
     "Asking",
@@ -61,7 +61,7 @@ const VAGUE_NAMES: [&str; 32] = [
     "Wish",
 ];
 
-/// Names that stand for the same thing in several places, with the reason.
+/// Names with the same meaning in several places, with the reason.
 const SHARED_NAMES: &str = "xtask/shared-names.toml";
 
 /// Files that others wrote or that a command makes.
@@ -84,11 +84,12 @@ pub(crate) fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Prints how many places break each rule, and those of `rule`. True when there is none.
+/// Prints the number of places that break each rule, and the places of `rule`. Returns true if
+/// there are none.
 ///
 /// # Errors
 ///
-/// When there is no such rule.
+/// The rule does not exist.
 pub(crate) fn report(workspace: &Workspace, rule: Option<&str>) -> Result<bool, String> {
     if let Some(rule) = rule.filter(|rule| !RULES.contains(rule)) {
         return Err(format!("no rule `{rule}`; there are {}", RULES.join(", ")));
@@ -106,7 +107,7 @@ pub(crate) fn report(workspace: &Workspace, rule: Option<&str>) -> Result<bool, 
     Ok(all.iter().all(|finding| rule.is_some_and(|rule| rule != finding.rule)))
 }
 
-/// Returns the limit of `rule` in `text`, 0 where it has none.
+/// Returns the limit of `rule` in `text`, 0 without one.
 fn limit(text: &str, rule: &str) -> usize {
     let mut pairs = text.lines().filter_map(|line| line.split_once('='));
     let value = pairs.find(|(name, _)| name.trim() == rule);
@@ -169,7 +170,7 @@ fn check_source(source: &Source, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Returns the word with which a documentation comment begins, if that is no subject.
+/// Returns the first word of a doc comment if it is not a subject.
 fn headless(comment: &Comment) -> Option<&'static str> {
     let text = comment.text.trim_start_matches(['/', '!', '*']).trim_start();
     HEADLESS.into_iter().find(|begin| {
@@ -202,7 +203,7 @@ fn tuple_parameters<'a>(tokens: &[Token<'a>]) -> Vec<(usize, &'a str)> {
     found
 }
 
-/// Returns the index of the bracket that opens a function's parameters, behind its generics.
+/// Returns the index of the bracket that opens a function's parameters, after its generics.
 fn parameters_at(tokens: &[Token<'_>], begin: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for at in begin..tokens.len() {
@@ -217,7 +218,7 @@ fn parameters_at(tokens: &[Token<'_>], begin: usize) -> Option<usize> {
     None
 }
 
-/// A place where a type is defined.
+/// Position of a type's definition.
 #[derive(Clone, Debug)]
 struct Definition {
     path: String,

@@ -1,10 +1,10 @@
-//! The arrows between crates: every crate declares its layer, and a dependency points down.
+//! Dependencies between crates: every crate declares its layer, and a dependency points down.
 
 use super::finding::Finding;
 use super::workspace::{Dependency, Layer, Package, Use, Workspace};
 
-/// Arrows inside layer 2, where the engine stands on what it decides about, control commands on what
-/// they show and change, and records on what generators count.
+/// Dependencies inside layer 2: the engine needs the crates that it decides about, control commands
+/// those that they show and change, and records those that generators count.
 const CORE_ARROWS: [(&str, &str); 5] = [
     ("dhcp-engine", "dhcp-config"),
     ("dhcp-engine", "dhcp-lease"),
@@ -13,16 +13,17 @@ const CORE_ARROWS: [(&str, &str); 5] = [
     ("measure", "load"),
 ];
 
-/// Arrows inside layer 3: DCCP for applications needs sockets, and no other crate may open them.
+/// Dependencies inside layer 3: DCCP for applications needs sockets, and no other crate may open
+/// them.
 const EDGE_ARROWS: [(&str, &str); 1] = [("dccp-link", "netio")];
 
-/// The one product that may see products: it only maps flags to calls.
+/// Name of the one product that may depend on products: it only maps flags to calls.
 pub(super) const BINARY: &str = "godwit";
 
-/// Names of the checks of this module, as findings carry them.
+/// Names of the checks of this module, as findings contain them.
 pub(crate) const RULES: [&str; 3] = ["layer", "arrow", "manifest"];
 
-/// Checks declarations, arrows, and that each crate takes the workspace's lints.
+/// Checks declarations and dependencies, and that each crate inherits the workspace's lints.
 pub(crate) fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
     for package in &workspace.packages {
         let manifest = workspace.read(&package.manifest).unwrap_or_default();
@@ -49,7 +50,7 @@ pub(crate) fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Why `package` may not depend on `dependency`.
+/// Returns the reason why `package` may not depend on `dependency`, if there is one.
 fn objection(
     package: &Package,
     layer: Layer,

@@ -1,8 +1,8 @@
-//! `cargo xtask tidy`: the rules of the house that the compiler does not know.
+//! `cargo xtask tidy`: the project rules that the compiler does not know.
 //!
-//! Each rule module names its rules, so that a run can say how many held. A finding is one line
+//! Each rule module names its rules, so that a run can print how many passed. A finding is one line
 //! `file:line: rule: message`. The text rules take a fraction of a second; the features that cargo
-//! chooses, `cargo fmt --check` and `cargo clippy` follow unless `--fast` is given.
+//! selects, `cargo fmt --check` and `cargo clippy` follow unless `--fast` is given.
 
 mod documents;
 mod features;
@@ -24,12 +24,12 @@ use finding::Finding;
 use workspace::Layer;
 pub(crate) use workspace::{Package, Workspace};
 
-/// How many rules held and how many did not.
+/// Numbers of passed and failed rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Verdict {
-    /// Rules without a finding.
+    /// Number of rules without a finding.
     pub(crate) passed: usize,
-    /// Rules with at least one.
+    /// Number of rules with at least one finding.
     pub(crate) failed: usize,
 }
 
@@ -40,22 +40,22 @@ impl Verdict {
     }
 }
 
-/// How much of the workspace is checked.
+/// Extent of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// The rules that need only the texts.
+    /// Rules that need only the texts.
     Texts,
-    /// Also what cargo says of features and format, but nothing that compiles.
+    /// Texts, and cargo's checks of features and format, without compiling.
     Cargo,
-    /// Also clippy.
+    /// Texts, cargo's checks, and clippy.
     All,
 }
 
-/// Checks the workspace at `root` and prints what breaks a rule.
+/// Checks the workspace at `root` and prints each violation of a rule.
 ///
 /// # Errors
 ///
-/// When the workspace cannot be read.
+/// The workspace cannot be read.
 pub(crate) fn run(root: &Path, extent: Extent) -> Result<Verdict, String> {
     let workspace = Workspace::load(root)?;
     let findings = findings(&workspace);
@@ -87,35 +87,35 @@ pub(crate) fn run(root: &Path, extent: Extent) -> Result<Verdict, String> {
     Ok(verdict)
 }
 
-/// Prints how many places break each rule of plain language, and the places of `rule`. True when
-/// there is none.
+/// Prints the number of places that break each rule of plain language, and the places of `rule`.
+/// Returns true if there are none.
 ///
 /// # Errors
 ///
-/// When the workspace cannot be read, or there is no such rule.
+/// The workspace cannot be read, or the rule does not exist.
 pub(crate) fn language(root: &Path, rule: Option<&str>) -> Result<bool, String> {
     language::report(&Workspace::load(root)?, rule)
 }
 
-/// A crate as a suite of tests.
+/// Crate as a suite of tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CrateSuite {
     /// Name of the crate.
     pub(crate) name: String,
     /// Folder of the crate.
     pub(crate) folder: PathBuf,
-    /// Parts that its integration program runs in.
+    /// Division of its integration program into jobs.
     pub(crate) split: Split,
 }
 
-/// Parts in which an integration program runs, each a job of its own.
+/// Division of an integration program into jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Split {
-    /// All tests together: crates below layer 3, which only compute.
+    /// One job for all tests: crates below layer 3, which only compute.
     Whole,
-    /// The tests of a module together: crates with real sockets, files and databases.
+    /// One job per module: crates with real sockets, files and databases.
     ByModule,
-    /// Each test alone: the binary, whose tests start servers and wait for them.
+    /// One job per test: the binary, whose tests start servers and wait for them.
     ByTest,
 }
 
@@ -148,7 +148,7 @@ pub(crate) fn crates_with_examples(root: &Path) -> Result<Vec<String>, String> {
     Ok(names.into_iter().collect())
 }
 
-/// Returns whether the documentation in `text` has a fence that rustdoc takes for Rust.
+/// Returns true if the documentation in `text` has a fence that rustdoc takes for Rust.
 fn has_example(text: &str) -> bool {
     let mut is_open = false;
     for line in text.lines() {
@@ -166,7 +166,7 @@ fn has_example(text: &str) -> bool {
     false
 }
 
-/// Everything that the text rules have to say, sorted by place.
+/// Returns the findings of all text rules, sorted by position.
 fn findings(workspace: &Workspace) -> Vec<Finding> {
     let mut findings = Vec::new();
     layers::check(workspace, &mut findings);
@@ -196,7 +196,7 @@ fn cargo(root: &Path) -> Command {
     command
 }
 
-/// Returns whether a command of cargo found nothing.
+/// Returns true if a command of cargo found nothing.
 fn agrees(command: &mut Command) -> Result<bool, String> {
     let status = command.status().map_err(|error| format!("cannot run {command:?}: {error}"))?;
     if !status.success() {

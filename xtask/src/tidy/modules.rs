@@ -1,4 +1,5 @@
-//! Which files the compiler reads: every Rust file must be reached from the root of a target.
+//! Rule on files that the compiler reads: every Rust file must be reached from the root of a
+//! target.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +7,7 @@ use super::finding::Finding;
 use super::source::{Source, Token, attribute_at};
 use super::workspace::Workspace;
 
-/// Names of the checks of this module, as findings carry them.
+/// Names of the checks of this module, as findings contain them.
 pub(crate) const RULES: [&str; 1] = ["reached"];
 
 /// Reports files that no `mod` reaches, and returns those that only tests compile.
@@ -21,7 +22,7 @@ pub(crate) fn check(workspace: &Workspace, findings: &mut Vec<Finding>) -> Vec<S
     reached.into_iter().filter(|(_, is_test)| *is_test).map(|(path, _)| path).collect()
 }
 
-/// The files that are compiled; true for those that are compiled for tests only.
+/// Returns the compiled files; true for those that only tests compile.
 fn reached_files(workspace: &Workspace) -> BTreeMap<String, bool> {
     let mut reached: BTreeMap<String, bool> = BTreeMap::new();
     let mut open: Vec<(String, bool, bool)> = Vec::new();
@@ -34,7 +35,7 @@ fn reached_files(workspace: &Workspace) -> BTreeMap<String, bool> {
     }
     while let Some((path, is_test, is_root)) = open.pop() {
         let Some(source) = workspace.sources.get(&path) else { continue };
-        // A file may be reached twice; once outside of tests decides.
+        // A file may be reached twice; once outside tests decides.
         if reached.get(&path).is_some_and(|before| !*before || is_test) {
             continue;
         }
@@ -47,7 +48,7 @@ fn reached_files(workspace: &Workspace) -> BTreeMap<String, bool> {
     reached
 }
 
-/// A file named by a `mod`, an `include!` or a `#[path]`.
+/// File named by a `mod`, an `include!` or a `#[path]`.
 struct Child {
     candidates: Vec<String>,
     is_test: bool,
@@ -107,21 +108,21 @@ fn children(source: &Source, is_root: bool) -> Vec<Child> {
     found
 }
 
-/// The file of `#[path = "..."]` at token `index`.
+/// Returns the file of `#[path = "..."]` at token `index`.
 fn path_value(source: &Source, tokens: &[Token<'_>], index: usize) -> Option<String> {
     let attribute = attribute_at(tokens, index)?;
     (tokens.get(index + 2)?.text == "path" && attribute.len() > 3)
         .then(|| quoted(source, tokens, index + 2))?
 }
 
-/// The next string literal behind token `index`.
+/// Returns the next string literal after token `index`.
 fn quoted(source: &Source, tokens: &[Token<'_>], index: usize) -> Option<String> {
     let mut quotes = tokens[index..].iter().filter(|token| token.text == "\"");
     let (first, last) = (quotes.next()?, quotes.next()?);
     Some(source.text[first.offset + 1..last.offset].to_owned())
 }
 
-/// `folder/name` with `..` folded away.
+/// Returns `folder/name` with `..` resolved.
 fn join(folder: &str, name: &str) -> String {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in name.split('/') {
@@ -134,7 +135,7 @@ fn join(folder: &str, name: &str) -> String {
     parts.join("/")
 }
 
-/// Folders directly below `crates/` that hold Rust files but no crate of the workspace.
+/// Reports folders directly below `crates/` that have Rust files but no crate of the workspace.
 pub(crate) fn check_stray_folders(workspace: &Workspace, findings: &mut Vec<Finding>) {
     let stray: BTreeSet<&String> =
         workspace.sources.keys().filter(|path| workspace.package_of(path).is_none()).collect();

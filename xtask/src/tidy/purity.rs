@@ -1,7 +1,7 @@
-//! Layers 0 to 2 take octets and times and return values: no clock, file, socket, thread,
-//! environment or terminal, and no hash map whose order differs from run to run. Outside `netio`
-//! no code is unsafe, and no program prints by the macros of the standard library, which panic on a
-//! closed pipe.
+//! Rules on purity: layers 0 to 2 take bytes and times and return values: no clock, file, socket,
+//! thread, environment or terminal, and no hash map whose order differs from run to run. Outside
+//! `netio` no code is unsafe, and no program prints by the macros of the standard library, which
+//! panic on a closed pipe.
 
 use std::ops::Range;
 
@@ -9,14 +9,14 @@ use super::finding::Finding;
 use super::source::{Source, Token, is_word};
 use super::workspace::{Layer, Workspace};
 
-/// Names of the checks of this module, as findings carry them.
+/// Names of the checks of this module, as findings contain them.
 pub(crate) const RULES: [&str; 3] = ["print", "pure", "unsafe"];
 
-/// The crate that holds all unsafe code.
+/// Name of the crate with all unsafe code.
 const UNSAFE_CRATE: &str = "netio";
 
-/// Segments that must not follow one another in any path of a pure crate, and why. `*` at the end
-/// stands for an import of everything.
+/// Segments that must not follow one another in any path of a pure crate, each with the reason. `*`
+/// at the end means an import of everything.
 const FORBIDDEN: [(&[&str], &str); 27] = [
     (&["std", "time", "Instant"], "a clock: take `base::Now` as an argument"),
     (&["std", "time", "SystemTime"], "a clock: take `base::Now` as an argument"),
@@ -50,7 +50,7 @@ const FORBIDDEN: [(&[&str], &str); 27] = [
 /// Macros that panic when the output is a closed pipe or a full disk.
 const PRINTS: [&str; 4] = ["print!", "println!", "eprint!", "eprintln!"];
 
-/// Checks every source; `test_files` are compiled for tests only.
+/// Checks every source; `test_files` are those that only tests compile.
 pub(crate) fn check(workspace: &Workspace, test_files: &[String], findings: &mut Vec<Finding>) {
     for (path, source) in &workspace.sources {
         let Some(package) = workspace.package_of(path) else { continue };
@@ -106,7 +106,7 @@ fn check_source(source: &Source, findings: &mut Vec<Finding>) {
     }
 }
 
-/// A path as written, imports unfolded.
+/// Path in the code, with imports unfolded.
 #[derive(Debug, PartialEq, Eq)]
 struct Path<'a> {
     segments: Vec<&'a str>,
@@ -114,7 +114,7 @@ struct Path<'a> {
     offset: usize,
 }
 
-/// All paths of the code: `a::b::c`, macros as `name!`, and each leaf of an import.
+/// Returns all paths of the code: `a::b::c`, macros as `name!`, and each leaf of an import.
 fn paths<'a>(tokens: &[Token<'a>]) -> Vec<Path<'a>> {
     let mut found = Vec::new();
     let mut index = 0;
@@ -145,7 +145,7 @@ fn paths<'a>(tokens: &[Token<'a>]) -> Vec<Path<'a>> {
     found
 }
 
-/// The names of macros that a rule knows, with their mark.
+/// Returns the name of a macro that a rule knows with its mark `!`, and any other name unchanged.
 fn macro_name(name: &str) -> &str {
     match name {
         "print" => "print!",
@@ -156,7 +156,7 @@ fn macro_name(name: &str) -> &str {
     }
 }
 
-/// Unfolds the import tree at `index`, below `prefix`; returns the index behind it.
+/// Unfolds the import tree at `index`, below `prefix`, and returns the index after it.
 fn import<'a>(
     tokens: &[Token<'a>],
     mut index: usize,

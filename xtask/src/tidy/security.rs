@@ -1,13 +1,12 @@
-//! The rule on `docs/book/security.md`: every vulnerability of its table names tests, and those
-//! exist.
+//! Rule on `docs/book/security.md`: every vulnerability of its table names tests, and they exist.
 
 use super::finding::Finding;
 use super::workspace::Workspace;
 
-/// Names of the checks of this module, as findings carry them.
+/// Names of the checks of this module, as findings contain them.
 pub(crate) const RULES: [&str; 1] = ["named-test"];
 
-/// The document with the table of vulnerabilities.
+/// Document with the table of vulnerabilities.
 const DOCUMENT: &str = "docs/book/security.md";
 /// Beginning of a row of that table.
 const ROW: &str = "| CVE-";
@@ -30,7 +29,7 @@ pub(crate) fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
     }
 }
 
-/// What is wrong with the last cell of `row`, which reads "`crate`: `test`, `test`; `crate`:
+/// Returns the problems of the last cell of `row`, which reads "`crate`: `test`, `test`; `crate`:
 /// `test`".
 fn problems(
     row: &str,
@@ -60,7 +59,7 @@ fn problems(
     problems
 }
 
-/// Returns whether a crate in `folder` has the test, or the module of tests, of this path.
+/// Returns true if a crate in `folder` has the test, or the module of tests, of this path.
 fn exists(test: &str, folder: &str, sources: &[(&str, &str)]) -> bool {
     let segments: Vec<&str> = test.split("::").collect();
     let Some((last, modules)) = segments.split_last() else { return false };

@@ -1,69 +1,70 @@
-//! One Rust file, taken apart just far enough for the rules: code without comments and literals,
-//! the comments, and a flat list of tokens.
+//! Rust file, split just as far as the rules need: code without comments and literals, the
+//! comments, and a flat list of tokens.
 //!
 //! This is a lexer, not a parser. It knows nested block comments, raw strings, byte and C strings,
 //! character literals against lifetimes, and nothing else of the language.
 
 use std::ops::Range;
 
-/// What kind of comment a [`Comment`] is.
+/// Kind of a [`Comment`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CommentKind {
-    /// `//` that is no documentation.
+    /// Comment `//` that is not documentation.
     Line,
-    /// `///`, `//!` and their block forms.
+    /// Documentation: `///`, `//!` and their block forms.
     Doc,
-    /// `/* */` that is no documentation.
+    /// Comment `/* */` that is not documentation.
     Block,
 }
 
-/// A comment and where it begins.
+/// Comment with its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Comment {
     /// Line of its first character, from 1.
     pub(crate) line: usize,
-    /// What kind it is.
+    /// Kind of the comment.
     pub(crate) kind: CommentKind,
-    /// Its text with the comment marks.
+    /// Text of the comment with the comment marks.
     pub(crate) text: String,
 }
 
-/// A token of the code: an identifier, a lifetime, a number, `::` or one character.
+/// Token of the code: an identifier, a lifetime, a number, `::` or one character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token<'a> {
-    /// The characters.
+    /// Characters of the token.
     pub(crate) text: &'a str,
-    /// Offset of the first one in the file.
+    /// Offset of the token's first character in the file.
     pub(crate) offset: usize,
-    /// Line, from 1.
+    /// Line of the token, from 1.
     pub(crate) line: usize,
 }
 
-/// A Rust file.
+/// Rust file.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     /// Path from the root of the workspace.
     pub(crate) path: String,
-    /// The file as it is.
+    /// Text of the file, unchanged.
     pub(crate) text: String,
-    /// The file with comments and the inside of literals blanked; offsets and lines agree.
+    /// Text of the file with comments and the contents of literals blanked; offsets and lines
+    /// agree.
     pub(crate) code: String,
-    /// The comments in order.
+    /// Comments in order.
     pub(crate) comments: Vec<Comment>,
-    /// Where the tokens of the code are, in order.
+    /// Positions of the code's tokens, in order.
     token_spans: Vec<TokenSpan>,
 }
 
-/// Where a token is.
+/// Position of a token.
 #[derive(Clone, Debug)]
 struct TokenSpan {
     range: Range<usize>,
-    /// Line, from 1.
+    /// Line of the token, from 1.
     line: usize,
 }
 
 impl Source {
-    /// Takes `text` apart.
+    /// Splits `text` into code, comments and tokens.
     pub(crate) fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
         let text = text.into();
         let mut lexer = Lexer { octets: text.as_bytes(), at: 0, spans: Vec::new() };
@@ -90,7 +91,7 @@ impl Source {
         Self { path: path.into(), text, code, comments, token_spans }
     }
 
-    /// The tokens of the code, in order.
+    /// Returns the tokens of the code, in order.
     pub(crate) fn tokens(&self) -> Vec<Token<'_>> {
         let token = |span: &TokenSpan| Token {
             text: &self.code[span.range.clone()],
@@ -100,7 +101,8 @@ impl Source {
         self.token_spans.iter().map(token).collect()
     }
 
-    /// Ranges of the file that only tests compile: items under `#[cfg(test)]` or `#[test]`.
+    /// Returns the ranges of the file that only tests compile: items under `#[cfg(test)]` or
+    /// `#[test]`.
     pub(crate) fn test_ranges(&self) -> Vec<Range<usize>> {
         let tokens = self.tokens();
         let mut ranges: Vec<Range<usize>> = Vec::new();
@@ -123,12 +125,12 @@ impl Source {
     }
 }
 
-/// Whether a character may stand in an identifier or number.
+/// Returns true if a character may be part of an identifier or number.
 pub(crate) fn is_word(character: char) -> bool {
     character == '_' || character.is_alphanumeric()
 }
 
-/// Finds the tokens of `code`.
+/// Returns the positions of the tokens of `code`.
 fn token_spans(code: &str) -> Vec<TokenSpan> {
     let mut spans = Vec::new();
     let mut line = 1;
@@ -158,7 +160,7 @@ fn newlines(text: &str) -> usize {
     text.bytes().filter(|octet| *octet == b'\n').count()
 }
 
-/// The tokens of the attribute that begins at `index`: `#[...]` or `#![...]`.
+/// Returns the tokens of the attribute that begins at `index`: `#[...]` or `#![...]`.
 pub(crate) fn attribute_at(tokens: &[Token<'_>], index: usize) -> Option<Range<usize>> {
     let text = |at: usize| tokens.get(at).map(|token| token.text);
     if text(index) != Some("#") {
@@ -181,7 +183,8 @@ fn is_test_attribute(tokens: &[Token<'_>]) -> bool {
     }
 }
 
-/// Index of the token that ends the item beginning at `index`: its `;` or its closing brace.
+/// Returns the index of the token that ends the item beginning at `index`: its `;` or its closing
+/// brace.
 fn item_end(tokens: &[Token<'_>], mut index: usize) -> usize {
     while let Some(attribute) = attribute_at(tokens, index) {
         index = attribute.end;
@@ -197,7 +200,7 @@ fn item_end(tokens: &[Token<'_>], mut index: usize) -> usize {
     index
 }
 
-/// Index of the token that closes the bracket at `open`; the last token when nothing does.
+/// Returns the index of the token that closes the bracket at `open`; the last token if none does.
 pub(crate) fn closing(tokens: &[Token<'_>], open: usize) -> usize {
     let mut depth = 0_usize;
     for (index, token) in tokens.iter().enumerate().skip(open) {
@@ -213,7 +216,7 @@ pub(crate) fn closing(tokens: &[Token<'_>], open: usize) -> usize {
     tokens.len().saturating_sub(1)
 }
 
-/// A stretch to blank: a comment, or the inside of a literal.
+/// Range to blank: a comment, or the contents of a literal.
 struct Span {
     range: Range<usize>,
     comment: Option<CommentKind>,
@@ -298,7 +301,7 @@ impl Lexer<'_> {
         self.at += 1;
     }
 
-    /// A character literal, or a lifetime, which is left alone.
+    /// Reads a character literal, or a lifetime, which stays as it is.
     fn quote(&mut self) {
         let start = self.at + 1;
         if self.peek(1) == Some(b'\\') {
@@ -319,7 +322,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// An identifier, or the prefix of a raw string.
+    /// Reads an identifier, or the prefix of a raw string.
     fn word(&mut self) {
         let start = self.at;
         while self.peek(0).is_some_and(|octet| octet == b'_' || octet.is_ascii_alphanumeric()) {

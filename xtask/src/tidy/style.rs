@@ -1,11 +1,11 @@
 //! Rules on the text of single Rust files: nothing unfinished, nothing silenced without a reason,
-//! nothing commented out, no file or function too long to hold in the head.
+//! nothing commented out, no file or function too long to understand.
 
 use super::finding::Finding;
 use super::source::{Comment, CommentKind, Source, Token, attribute_at, closing, is_word};
 use super::workspace::Workspace;
 
-/// Names of the checks of this module, as findings carry them.
+/// Names of the checks of this module, as findings contain them.
 pub(crate) const RULES: [&str; 7] = [
     "unfinished",
     "reason",
@@ -16,15 +16,15 @@ pub(crate) const RULES: [&str; 7] = [
     "marker",
 ];
 
-/// Lines a file may have.
+/// Maximum of lines of a file.
 const FILE_LINES_MAX: usize = 700;
-/// Lines a function may have, from `fn` to the closing brace.
+/// Maximum of lines of a function, from `fn` to the closing brace.
 const FUNCTION_LINES_MAX: usize = 70;
-/// A comment that says: what follows is a table, read by searching, and may be long.
+/// Comment before a table, which is read by searching and may be long.
 const TABLE_MARK: &str = "tidy: table";
-/// Words that stand for work left undone.
+/// Words that mark unfinished work.
 const MARKERS: [&str; 3] = ["TODO", "FIXME", "XXX"];
-/// Macros that must not be left in.
+/// Macros that finished code must not have.
 const UNFINISHED: [&str; 3] = ["todo", "unimplemented", "dbg"];
 
 /// Checks every Rust file of the workspace.
@@ -83,7 +83,7 @@ fn is_table_mark(comment: &Comment) -> bool {
     comment.kind == CommentKind::Line && comment.text.contains(TABLE_MARK)
 }
 
-/// Name, first line and length in lines of every function with a body.
+/// Returns name, first line and length in lines of every function with a body.
 fn functions<'a>(tokens: &[Token<'a>]) -> Vec<(&'a str, usize, usize)> {
     let mut found = Vec::new();
     for (index, pair) in tokens.windows(2).enumerate() {
@@ -107,7 +107,7 @@ fn functions<'a>(tokens: &[Token<'a>]) -> Vec<(&'a str, usize, usize)> {
     found
 }
 
-/// Lints and tests that are switched off without saying why.
+/// Returns lints and tests that are switched off without a reason.
 fn silenced(source: &Source, tokens: &[Token<'_>]) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for index in 0..tokens.len() {
@@ -126,7 +126,7 @@ fn silenced(source: &Source, tokens: &[Token<'_>]) -> Vec<(usize, String)> {
     found
 }
 
-/// Whether `word` stands alone in `text`. In backticks or quotes it is a mention.
+/// Returns true if `word` occurs alone in `text`. In backticks or quotes it is a mention.
 pub(crate) fn has_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         let before = text[..at].chars().next_back();
@@ -136,7 +136,7 @@ pub(crate) fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// Whether a line comment looks like a statement rather than a sentence.
+/// Returns true if a line comment looks like a statement rather than a sentence.
 fn is_code(comment: &str) -> bool {
     let text = comment.trim_start_matches('/').trim();
     if matches!(text, "}" | "};" | "});" | "})" | ");") || text.starts_with("#[") {
@@ -152,7 +152,7 @@ fn is_code(comment: &str) -> bool {
     is_statement || opens_block
 }
 
-/// `path.to::call(...);` without a space before the parenthesis.
+/// Returns true for `path.to::call(...);` without a space before the parenthesis.
 fn is_call(text: &str) -> bool {
     let Some((name, rest)) = text.split_once('(') else { return false };
     let is_path = |character| is_word(character) || matches!(character, ':' | '.' | '!' | '?');

@@ -1,4 +1,4 @@
-//! The workspace as the rules see it: packages with their layers and dependencies from
+//! Workspace as the rules see it: packages with their layers and dependencies from
 //! `cargo metadata`, and the files under version control.
 
 use std::collections::BTreeMap;
@@ -10,16 +10,16 @@ use serde_json::Value;
 
 use super::source::Source;
 
-/// Where a crate stands. Arrows between crates point to lower layers only.
+/// Layer of a crate. A dependency between crates must point to a lower layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Layer {
-    /// 0 base, 1 wire, 2 core, 3 edges, 4 products.
+    /// Number of a layer: 0 base, 1 wire, 2 core, 3 edges, 4 products.
     Number(u8),
-    /// Checks and automation: may see everything, nothing may see them.
+    /// Checks and automation: they may depend on everything, nothing may depend on them.
     Check,
 }
 
-/// What a dependency is for.
+/// Use of a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     /// `[dependencies]` or `[build-dependencies]`.
@@ -28,44 +28,44 @@ pub(crate) enum Use {
     Dev,
 }
 
-/// One line of a crate's manifest that names another crate.
+/// Line of a crate's manifest that names another crate.
 #[derive(Clone, Debug)]
 pub(crate) struct Dependency {
-    /// The crate's name.
+    /// Name of the crate.
     pub(crate) name: String,
-    /// What it is for.
+    /// Use of the dependency.
     pub(crate) usage: Use,
-    /// Whether it is a crate of this workspace.
+    /// True if it is a crate of this workspace.
     pub(crate) is_internal: bool,
 }
 
-/// A crate of the workspace.
+/// Crate of the workspace.
 #[derive(Clone, Debug)]
 pub(crate) struct Package {
-    /// Its name.
+    /// Name of the crate.
     pub(crate) name: String,
-    /// Its manifest, from the root.
+    /// Path of its manifest, from the root.
     pub(crate) manifest: String,
-    /// Its folder, from the root, empty for the root itself.
+    /// Folder of the crate, from the root; empty for the root itself.
     pub(crate) folder: String,
-    /// The declared layer; what is wrong with the declaration otherwise.
+    /// Declared layer, or the fault of the declaration.
     pub(crate) layer: Result<Layer, String>,
-    /// Its dependencies.
+    /// Dependencies of the crate.
     pub(crate) dependencies: Vec<Dependency>,
     /// Root files of its targets (library, binaries, tests, benches, build script), from the root.
     pub(crate) target_roots: Vec<String>,
 }
 
-/// The whole workspace.
+/// Whole workspace.
 #[derive(Debug)]
 pub(crate) struct Workspace {
-    /// Its folder.
+    /// Folder of the workspace.
     pub(crate) root: PathBuf,
-    /// The crates, by name.
+    /// Crates, by name.
     pub(crate) packages: Vec<Package>,
-    /// All files that are or could be tracked, from the root, sorted.
+    /// Files that are or could be tracked, from the root, sorted.
     pub(crate) files: Vec<String>,
-    /// The Rust files among them, taken apart.
+    /// Rust files among them, split by the lexer.
     pub(crate) sources: BTreeMap<String, Source>,
 }
 
@@ -84,12 +84,12 @@ impl Workspace {
         Ok(Self { root, packages, files, sources })
     }
 
-    /// The crates of the workspace at `root` alone, by name.
+    /// Returns only the crates of the workspace at `root`, by name.
     pub(crate) fn packages_of(root: &Path) -> Result<Vec<Package>, String> {
         packages(root)
     }
 
-    /// The crate that a file belongs to.
+    /// Returns the crate of a file.
     pub(crate) fn package_of(&self, path: &str) -> Option<&Package> {
         self.packages
             .iter()
@@ -100,17 +100,17 @@ impl Workspace {
             .max_by_key(|package| package.folder.len())
     }
 
-    /// A crate by name.
+    /// Returns a crate by name.
     pub(crate) fn package(&self, name: &str) -> Option<&Package> {
         self.packages.iter().find(|package| package.name == name)
     }
 
-    /// A text file from the root; `None` when it is missing or no text.
+    /// Returns a text file from the root; `None` if it is missing or not text.
     pub(crate) fn read(&self, path: &str) -> Option<String> {
         fs::read_to_string(self.root.join(path)).ok()
     }
 
-    /// The line, from 1, on which a manifest mentions dependency `name`; 1 when not found.
+    /// Returns the line, from 1, on which a manifest mentions dependency `name`; 1 if it does not.
     pub(crate) fn manifest_line(&self, manifest: &str, name: &str) -> usize {
         let text = self.read(manifest).unwrap_or_default();
         let names_it = |line: &str| {
@@ -183,8 +183,8 @@ fn layer_from(value: &Value) -> Result<Layer, String> {
     }
 }
 
-/// Files that git tracks or would add; every file outside `target` and dot folders where there is
-/// no git.
+/// Returns the files that git tracks or would add; without git every file outside `target` and dot
+/// folders.
 fn tracked_files(root: &Path) -> Result<Vec<String>, String> {
     let output = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])

@@ -52,7 +52,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Compares and prints.
+/// Compares two results and prints the comparison.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, LabError> {
     let (a, b) = sides(args)?;
     let gate = args
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, LabError> {
     Ok(if is_short { ExitCode::from(3) } else { ExitCode::SUCCESS })
 }
 
-/// The folders of both sides.
+/// Returns the folders of both sides.
 fn sides(args: &Args) -> Result<(PathBuf, PathBuf), LabError> {
     let find = |named: &Path| stored::find(&args.results, named);
     match &args.runs[..] {

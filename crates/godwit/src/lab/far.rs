@@ -43,7 +43,7 @@ pub(super) struct HoldArgs {
     words: Vec<String>,
 }
 
-/// Whose part a program plays.
+/// Role of a program: server or generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
     /// Server under test
@@ -52,7 +52,7 @@ enum Part {
     Generator,
 }
 
-/// Keeps a folder for a lab on another machine and does what it says.
+/// Keeps a folder for a lab on another machine and carries out the lab's commands.
 pub(super) fn run_attend() -> Result<ExitCode, LabError> {
     attend(io::stdin().lock(), io::stdout().lock())?;
     Ok(ExitCode::SUCCESS)

@@ -1,5 +1,5 @@
-//! `godwit lab run` of a regression of DCCP: the plan is found by the crate `lab`, measured by the crate
-//! `dccp-tools`, and kept where the lab keeps results.
+//! `godwit lab run` of a DCCP regression: the crate `lab` finds the plan, the crate `dccp-tools`
+//! measures it, and the result goes to the lab's results folder.
 
 use std::process::ExitCode;
 
@@ -15,10 +15,10 @@ use serde_json::Value;
 use super::{RunArgs, exit_code, own_program, print, print_json, print_line};
 use crate::signals;
 
-/// Value of `schema` in what is kept of a run.
+/// Value of `schema` in `run.json`.
 const SCHEMA: &str = "godwit.dccp-regression.v1";
 
-/// What is kept of a run, as `run.json`.
+/// Contents of `run.json`, the stored result of a run.
 #[derive(Serialize)]
 struct Record<'a> {
     schema: &'static str,
@@ -30,9 +30,9 @@ struct Record<'a> {
     environment: Environment,
     commands: Vec<String>,
     warnings: &'a [String],
-    /// Which means fell short, a sentence each.
+    /// Sentences on the means that fell short, one each.
     shortfalls: &'a [String],
-    /// As `godwit dccp regression --json` has it.
+    /// Table in the format of `godwit dccp regression --json`.
     table: Value,
 }
 
@@ -87,7 +87,7 @@ pub(super) fn run(args: &RunArgs, plan: &RegressionPlan) -> Result<ExitCode, Lab
     Ok(exit_code(table.is_interrupted, &shortfalls))
 }
 
-/// Flags about servers, and about where they are.
+/// Refuses flags about servers and their location.
 fn refuse_flags(args: &RunArgs) -> Result<(), LabError> {
     let servers = "has no servers";
     let flags = [
@@ -106,7 +106,7 @@ fn refuse_flags(args: &RunArgs) -> Result<(), LabError> {
     }
 }
 
-/// Where it was measured.
+/// Returns the name of the topology that the run was measured on.
 fn topology(table: &Table) -> &'static str {
     let is_by = |clock| table.clocks().contains(&clock);
     match (is_by(Clock::Real), is_by(Clock::Virtual)) {
@@ -116,7 +116,7 @@ fn topology(table: &Table) -> &'static str {
     }
 }
 
-/// What the page says of the run.
+/// Returns the facts about the run that the page shows.
 fn facts(record: &Record<'_>) -> Vec<String> {
     let Environment { cpu_model, cpus, kernel, topology, .. } = &record.environment;
     let mut facts = vec![

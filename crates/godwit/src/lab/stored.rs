@@ -1,5 +1,5 @@
-//! `godwit lab list`, `godwit lab pin` and `godwit lab trend`: what is stored, what later runs are compared
-//! with, and how a plan went over time.
+//! `godwit lab list`, `godwit lab pin` and `godwit lab trend`: lists stored runs, sets baselines
+//! for later comparisons, and draws the results of a plan over time.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -101,7 +101,7 @@ pub(super) fn trend(args: &TrendArgs) -> Result<ExitCode, LabError> {
     let most = args.last.map(|last| last as usize);
     let trend = stored::trend(&args.results, &found, &args.plan, &args.servers, most)?;
     let page = args.html.clone().unwrap_or_else(|| {
-        // A plan's name is made of letters, digits and dashes, as all that names folders.
+        // A plan's name has only letters, digits and dashes, like every name of a folder.
         args.results.join(format!("trend-{}.html", trend.plan))
     });
     stored::write_trend(&trend, &page)?;

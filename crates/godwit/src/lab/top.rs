@@ -110,7 +110,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, LabError> {
         let look = match watch.look(&server, stop) {
             Ok(Some(look)) => look,
             Ok(None) => break,
-            // perf may be gone for the same reason.
+            // perf may have ended for the same reason.
             Err(_) if stop.load(Ordering::Acquire) => break,
             Err(error) => return Err(error),
         };
@@ -118,7 +118,8 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, LabError> {
         if args.json {
             print_line(&serde_json::to_string(&look).expect("plain data"))?;
         } else if is_screen {
-            // Not before the first look: what is wrong must be read.
+            // Enter the screen after the first sample: the user must be able to read an earlier
+            // error.
             if screen.is_none() {
                 screen = Some(Screen::enter().map_err(cannot)?);
             }

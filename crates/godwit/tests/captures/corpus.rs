@@ -1,15 +1,15 @@
-//! Captures of every link type that tcpdump writes and of every cut, made here octet by octet.
+//! Captures of every link type that tcpdump writes and of every cut, built here byte by byte.
 
-/// A capture, with queries and DISCOVERs that bear its name and number.
+/// Capture with queries and DISCOVERs that contain its name and number.
 pub(crate) struct Capture {
     pub(crate) name: String,
     pub(crate) octets: Vec<u8>,
-    /// False where mergecap does not take the file: it ends inside of a packet, its link is unknown
-    /// to tshark, or sections have other links.
+    /// False if mergecap does not take the file: the file ends inside a packet, tshark does not
+    /// know its link, or its sections have different links.
     pub(crate) is_mergeable: bool,
 }
 
-/// A frame, and how many octets it had on the wire.
+/// Frame with its number of bytes on the wire.
 struct Frame {
     octets: Vec<u8>,
     original_len: usize,
@@ -22,20 +22,20 @@ impl From<Vec<u8>> for Frame {
 }
 
 impl Frame {
-    /// As `tcpdump -s LEN` keeps it.
+    /// Cuts the frame as `tcpdump -s LEN` does.
     fn snapped(mut self, len: usize) -> Self {
         self.octets.truncate(len);
         self
     }
 }
 
-/// An IP packet with what the header of a link says of it.
+/// IP packet, with the fields that a link header needs.
 struct Packet {
     is_ipv6: bool,
     octets: Vec<u8>,
 }
 
-/// The messages of one capture.
+/// Messages of one capture.
 struct Messages {
     name: String,
     index: u8,
@@ -47,7 +47,7 @@ impl Messages {
         Self { name: name.to_owned(), index: index as u8, made: 0 }
     }
 
-    /// A query for `N.NAME A`.
+    /// Returns a query for `N.NAME A`.
     fn query(&mut self) -> Vec<u8> {
         self.made += 1;
         let number = self.made.to_string();
@@ -66,7 +66,7 @@ impl Messages {
         message
     }
 
-    /// A DISCOVER.
+    /// Returns a DISCOVER.
     fn discover(&mut self) -> Vec<u8> {
         self.made += 1;
         let mut message = vec![0; 240];
@@ -77,7 +77,8 @@ impl Messages {
         message
     }
 
-    /// A query over each family, a DISCOVER, an answer and a query to another port, as packets.
+    /// Returns a query over each family, a DISCOVER, an answer and a query to another port, as
+    /// packets.
     fn packets(&mut self) -> Vec<Packet> {
         let (query, query6, discover) = (self.query(), self.query(), self.discover());
         let (answer, other) = (self.answer(), self.query());
@@ -91,7 +92,7 @@ impl Messages {
     }
 }
 
-/// A datagram without a checksum, as IPv4 allows.
+/// Returns a datagram without a checksum, as IPv4 allows.
 fn udp(port: u16, payload: &[u8]) -> Vec<u8> {
     let source: u16 = if port == 67 { 68 } else { 40_000 };
     let len = 8 + payload.len() as u16;
@@ -102,7 +103,7 @@ fn ipv4(datagram: &[u8]) -> Packet {
     ipv4_with(&[], 0, datagram)
 }
 
-/// A packet of IPv4 with `options` and the octets 6 and 7 of its header.
+/// Returns an IPv4 packet with `options` and the bytes 6 and 7 of its header.
 fn ipv4_with(options: &[u8], place: u16, payload: &[u8]) -> Packet {
     let head_len = 20 + options.len();
     let total_len = (head_len + payload.len()) as u16;
@@ -116,7 +117,7 @@ fn ipv4_with(options: &[u8], place: u16, payload: &[u8]) -> Packet {
     Packet { is_ipv6: false, octets }
 }
 
-/// A packet of IPv6 whose header names `next`.
+/// Returns an IPv6 packet whose header has the next header `next`.
 fn ipv6(next: u8, payload: &[u8]) -> Packet {
     let mut octets = vec![0x60, 0, 0, 0];
     octets.extend((payload.len() as u16).to_be_bytes());
@@ -138,7 +139,7 @@ fn ppp_type(packet: &Packet) -> u8 {
 
 const MACS: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
 
-/// Ethernet with `between` in front of the type.
+/// Returns an Ethernet frame with `between` before the type.
 fn ethernet(between: &[u8], packet: &Packet) -> Vec<u8> {
     [&MACS[..], between, &ether_type(packet), &packet.octets].concat()
 }
@@ -147,24 +148,24 @@ fn snap(packet: &Packet) -> Vec<u8> {
     [&[0xaa, 0xaa, 3, 0, 0, 0][..], &ether_type(packet), &packet.octets].concat()
 }
 
-/// A data frame of 802.11 from an access point, with octets behind its header.
+/// Returns an 802.11 data frame from an access point, with the bytes `more` after its header.
 fn wireless(control: u8, more: &[u8], packet: &Packet) -> Vec<u8> {
     [&[control, 2, 0, 0][..], &MACS, &[2, 0, 0, 0, 0, 3, 0, 0], more, &snap(packet)].concat()
 }
 
-/// PPP in the session 5 of PPPoE.
+/// Returns a PPP frame in the PPPoE session 5.
 fn pppoe(packet: &Packet) -> Vec<u8> {
     let len = packet.octets.len() as u16 + 2;
     let head = [&[0x11, 0, 0, 5][..], &len.to_be_bytes(), &[0, ppp_type(packet)]].concat();
     [&head[..], &packet.octets].concat()
 }
 
-/// The number that BSD gives to the family of a packet.
+/// Returns BSD's number of the address family of a packet.
 fn family(packet: &Packet) -> u8 {
     if packet.is_ipv6 { 24 } else { 2 }
 }
 
-/// The frame of a packet on a link.
+/// Function that returns the frame of a packet on a link.
 type Link = fn(&Packet) -> Vec<u8>;
 
 /// Links by the names of their captures, with their types.
@@ -249,7 +250,7 @@ struct Form {
 
 const PLAIN: Form = Form { is_big: false, has_nanoseconds: false };
 
-/// A classic file: frames a microsecond apart.
+/// Returns a classic capture file whose frames are one microsecond apart.
 fn classic(form: Form, link_type: u32, frames: &[Frame]) -> Vec<u8> {
     let word = |value: u32| if form.is_big { value.to_be_bytes() } else { value.to_le_bytes() };
     let half = |value: u16| if form.is_big { value.to_be_bytes() } else { value.to_le_bytes() };
@@ -267,7 +268,7 @@ fn classic(form: Form, link_type: u32, frames: &[Frame]) -> Vec<u8> {
     file
 }
 
-/// A file of pcapng in either byte order.
+/// File of pcapng in either byte order.
 struct Blocks {
     is_big: bool,
     file: Vec<u8>,
@@ -300,7 +301,7 @@ impl Blocks {
         self.file.extend([&head[..], body, &padding, &tail].concat());
     }
 
-    /// An interface whose times are in 10 to the power of minus `digits` seconds.
+    /// Adds an interface whose times are in units of 10 to the power of minus `digits` seconds.
     fn interface(&mut self, link_type: u16, digits: u8) {
         let mut body = self.halves(&[link_type, 0]);
         body.extend(self.words(&[65_535]));
@@ -319,7 +320,7 @@ impl Blocks {
         self.block(6, &body);
     }
 
-    /// A packet of the first interface without a time.
+    /// Adds a packet of the first interface without a time.
     fn simple_packet(&mut self, frame: &Frame) {
         let mut body = self.words(&[frame.original_len as u32]);
         body.extend(&frame.octets);
@@ -331,7 +332,7 @@ fn ethernet_frames(packets: &[Packet]) -> Vec<Frame> {
     packets.iter().map(|packet| ethernet(&[], packet).into()).collect()
 }
 
-/// All captures.
+/// Returns all captures.
 pub(crate) fn all() -> Vec<Capture> {
     let mut captures = Vec::new();
     let mut add = |name: &str, is_mergeable: bool, make: &dyn Fn(&mut Messages) -> Vec<u8>| {
@@ -366,7 +367,7 @@ pub(crate) fn all() -> Vec<Capture> {
         classic(Form { is_big: true, ..PLAIN }, 0, &frames.collect::<Vec<_>>())
     });
     add("check-sequence", true, &|messages| {
-        // The upper half of the type says that four octets of a check sequence stand behind frames.
+        // The upper half of the type says that frames end with four bytes of a check sequence.
         let frames = messages.packets();
         let frames =
             frames.iter().map(|packet| [&ethernet(&[], packet)[..], &[1; 4]].concat().into());
@@ -378,10 +379,10 @@ pub(crate) fn all() -> Vec<Capture> {
     captures
 }
 
-/// The receiver of a capture: its name, whether mergecap takes it, and what makes it.
+/// Receiver of a capture: its name, whether mergecap takes it, and the function that builds it.
 type Add<'a> = dyn FnMut(&str, bool, &dyn Fn(&mut Messages) -> Vec<u8>) + 'a;
 
-/// Captures with other headers of IP, and of packets that carry something else.
+/// Adds captures with other IP headers, and of packets with other contents.
 fn headers(add: &mut Add<'_>) {
     add("ipv4-options", true, &|messages| {
         let (query, discover) = (messages.query(), messages.discover());
@@ -441,7 +442,7 @@ fn headers(add: &mut Add<'_>) {
     });
 }
 
-/// Captures whose packets, or which themselves, end early.
+/// Adds captures that end early, or whose packets do.
 fn cuts(add: &mut Add<'_>) {
     let frames = |messages: &mut Messages| ethernet_frames(&messages.packets());
     for (name, len) in [("snapped-60", 60), ("snapped-44", 44), ("snapped-20", 20)] {
@@ -470,7 +471,7 @@ fn cuts(add: &mut Add<'_>) {
     add("no-packets", true, &|_| classic(PLAIN, 1, &[]));
 }
 
-/// Captures in the newer format.
+/// Adds captures in the newer format.
 fn blocks(add: &mut Add<'_>) {
     for (name, is_big) in [("blocks", false), ("blocks-big", true)] {
         add(name, true, &|messages| {

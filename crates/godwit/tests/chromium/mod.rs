@@ -1,5 +1,5 @@
-//! Headless Chromium, told what to do over a pair of pipes in its own protocol (an object of JSON and an
-//! octet of zero for each message): pages are loaded, clicked and looked at as they are served.
+//! Headless Chromium, controlled over a pair of pipes in its own protocol (for each message a JSON
+//! object and a byte of zero): tests load pages from the server, click in them and examine them.
 
 #[path = "../../../measure/tests/browser/found.rs"]
 mod found;
@@ -16,23 +16,23 @@ use serde_json::{Value, json};
 
 pub(crate) use found::chromium;
 
-/// How long anything may take before the test has failed.
+/// Time after which any step makes the test fail.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// A browser with one page.
+/// Browser with one page.
 pub(crate) struct Browser {
     child: Child,
     folder: PathBuf,
     to: File,
     from: Receiver<Value>,
-    /// Calls made so far.
+    /// Number of calls so far.
     calls: u64,
     session: Option<String>,
     events: VecDeque<Value>,
 }
 
 impl Browser {
-    /// Starts it with a profile of its own.
+    /// Starts the browser with a profile of its own.
     pub(crate) fn start(program: &Path, name: &str) -> Self {
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
             .join(format!("serve-{name}-{}", std::process::id()));
@@ -91,7 +91,7 @@ impl Browser {
         browser
     }
 
-    /// Asks and waits for the answer; what happens meanwhile is kept.
+    /// Calls a method and waits for its answer. Keeps events that arrive in the meantime.
     fn ask(&mut self, method: &str, params: &Value) -> Result<Value, String> {
         self.calls += 1;
         let mut message = json!({ "id": self.calls, "method": method, "params": params });
@@ -124,7 +124,8 @@ impl Browser {
         self.wait_for(&format!("location.href === {here} && document.readyState === 'complete'"));
     }
 
-    /// Waits until an expression is true in whatever page is shown then, and returns its value.
+    /// Waits until an expression is true in the page that the browser shows at that time, and
+    /// returns its value.
     pub(crate) fn wait_for(&mut self, condition: &str) -> Value {
         let look = format!(
             "new Promise(resolve => {{ const end = Date.now() + 1000; const look = () => {{ \
@@ -135,7 +136,7 @@ impl Browser {
         let until = Instant::now() + PATIENCE;
         while Instant::now() < until {
             let params = json!({ "expression": look, "awaitPromise": true, "returnByValue": true });
-            // A page that is left while it is asked gives no answer.
+            // A page that the browser leaves during the call gives no answer.
             let value = self.ask("Runtime.evaluate", &params).unwrap_or_default();
             if !value["result"]["value"].is_null() {
                 return value["result"]["value"].clone();
@@ -154,15 +155,15 @@ impl Browser {
         value["result"]["value"].clone()
     }
 
-    /// Shows pages as wide as this from now on, pixels.
+    /// Sets the width of pages from now on, in pixels.
     pub(crate) fn resize(&mut self, width: u32) {
         let metrics =
             json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false });
         self.call("Emulation.setDeviceMetricsOverride", &metrics);
     }
 
-    /// What pages complained of: errors of scripts, of the console, of policies. Icons are not asked for by
-    /// pages but by browsers.
+    /// Returns the errors of pages: errors of scripts, of the console, of policies. Requests for
+    /// icons come from the browser and not from pages, so they do not count.
     pub(crate) fn complaints(&mut self) -> Vec<String> {
         self.run("0");
         let is_one = |event: &&Value| match event["method"].as_str() {
@@ -178,7 +179,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Asked to, it ends its own processes; a browser that does not listen is killed.
+        // On this request the browser ends its own processes. Kill a browser that does not react.
         let close = json!({ "id": 0, "method": "Browser.close" }).to_string() + "\0";
         let _ = self.to.write_all(close.as_bytes());
         let until = Instant::now() + Duration::from_secs(60);

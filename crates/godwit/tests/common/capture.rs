@@ -1,4 +1,4 @@
-//! What went over an interface, as tcpdump caught it and tshark reads it.
+//! Packets on an interface: tcpdump captures them and tshark reads them.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::process::{Child, Command, Stdio};
 
 use super::{run_bounded, waited_until};
 
-/// tshark's filter for what is wrong with a packet.
+/// tshark's filter for malformed packets.
 pub(crate) const MALFORMED: &str = "_ws.malformed || _ws.expert.severity >= 0x800000";
 
-/// A running tcpdump.
+/// Running tcpdump.
 pub(crate) struct Capture {
     tcpdump: Child,
     file: PathBuf,
@@ -37,7 +37,7 @@ impl Capture {
         assert!(waited_until(|| !so_far.packets(&[], filter).is_empty()), "no {filter}");
     }
 
-    /// What has been written, while more comes.
+    /// Returns the packets so far; the file is still growing.
     pub(crate) fn so_far(&self) -> Captured {
         Captured { file: self.file.clone(), is_growing: true }
     }
@@ -60,27 +60,27 @@ impl Drop for Capture {
     }
 }
 
-/// A capture file.
+/// Capture file.
 pub(crate) struct Captured {
     file: PathBuf,
-    /// Its last packet may not be there to its end.
+    /// True if the last packet may be incomplete.
     is_growing: bool,
 }
 
 impl Captured {
-    /// The finished capture file at `path`.
+    /// Returns the finished capture file at `path`.
     pub(crate) fn of(path: &Path) -> Self {
         Self { file: path.to_owned(), is_growing: false }
     }
 
-    /// The DHCPv6 messages with octets that belong to no option or are missing from one, in
-    /// hexadecimal; tshark passes over a few of them at the end.
+    /// Returns the DHCPv6 messages with bytes that belong to no option or are missing from one, in
+    /// hexadecimal. tshark overlooks a few such bytes at the end.
     pub(crate) fn badly_framed_dhcpv6(&self) -> Vec<String> {
         let messages = self.packets(&["-T", "fields", "-e", "udp.payload"], "dhcpv6");
         messages.into_iter().filter(|message| !is_whole(&octets(message))).collect()
     }
 
-    /// One line for each packet that passes `filter`, read with `options`.
+    /// Returns one line for each packet that passes `filter`, read with `options`.
     pub(crate) fn packets(&self, options: &[&str], filter: &str) -> Vec<String> {
         let mut tshark = Command::new("tshark");
         let output =
@@ -98,13 +98,13 @@ fn octets(hexadecimal: &str) -> Vec<u8> {
     pairs.map(|pair| u8::from_str_radix(&pair, 16).expect("they are digits")).collect()
 }
 
-/// Whether the options of a DHCPv6 message fill it (RFC 9915 §8, §9).
+/// Returns true if the options of a DHCPv6 message fill it (RFC 9915 §8, §9).
 fn is_whole(message: &[u8]) -> bool {
     let head_len = if matches!(message, [12 | 13, ..]) { 34 } else { 4 };
     message.get(head_len..).is_some_and(options_fill)
 }
 
-/// Whether `octets` are options to their end, and so are those inside of them.
+/// Returns true if `octets` consist of whole options, and so do the contents of nested ones.
 fn options_fill(octets: &[u8]) -> bool {
     let [code_high, code, len_high, len, rest @ ..] = octets else { return octets.is_empty() };
     let len = usize::from(u16::from_be_bytes([*len_high, *len]));

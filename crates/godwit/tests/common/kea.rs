@@ -6,19 +6,19 @@ use std::process::{Child, Command, Stdio};
 
 use super::waited_until;
 
-/// A running Kea, which writes what it logs to `kea.log` in the test's folder.
+/// Running Kea that writes its log to `kea.log` in the test's folder.
 pub(crate) struct KeaProcess {
     child: Child,
     log: PathBuf,
 }
 
 impl KeaProcess {
-    /// Starts `program` with `config`: its port, and the one that its answers go to.
+    /// Starts `program` with `config`, its port, and the port for its replies.
     pub(crate) fn start(program: &str, config: &Path, folder: &Path, ports: [u16; 2]) -> Self {
         Self::start_by(Command::new(program), config, folder, ports)
     }
 
-    /// The same by a command that becomes the program, with its arguments.
+    /// Starts Kea by a command that becomes the program, with its arguments.
     pub(crate) fn start_by(
         mut command: Command,
         config: &Path,
@@ -40,13 +40,13 @@ impl KeaProcess {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Ends it with SIGTERM.
+    /// Ends Kea with SIGTERM.
     pub(crate) fn stop(mut self) {
         let pid = self.child.id().to_string();
         Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs");
         self.child.wait().expect("it was started here");
         let log = self.log();
-        // Kea's raw socket gets every frame of the link until its filter is in place.
+        // Kea's raw socket gets every frame of the link until its filter is active.
         let is_fault = |line: &str| {
             (line.contains(" ERROR ") && !line.contains("DHCP4_BUFFER_RECEIVE_FAIL"))
                 || line.contains("ROW_ERROR")

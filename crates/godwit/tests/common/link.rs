@@ -7,21 +7,21 @@ use std::process::{Command, Output};
 use super::namespaces::Namespaces;
 use super::{is_root, require};
 
-/// The server's end.
+/// Interface of the server.
 pub(crate) const SERVER_END: &str = "sv0";
-/// The client's end.
+/// Interface of the client.
 pub(crate) const CLIENT_END: &str = "cv0";
-/// The server's link-local address.
+/// Link-local address of the server.
 pub(crate) const SERVER_ADDRESS: &str = "fe80::1";
-/// The client's.
+/// Link-local address of the client.
 pub(crate) const CLIENT_ADDRESS: &str = "fe80::2";
 
-/// Two namespaces that go away with the value, and everything that runs in them: the server's and the
-/// client's.
+/// Namespaces of the server and the client. Dropping the value removes them with all their
+/// processes.
 pub(crate) struct Link(Namespaces<2>);
 
 impl Link {
-    /// Empty namespaces; `None`, said, where that is not possible.
+    /// Makes empty namespaces. Returns `None`, with a message, if that is not possible.
     pub(crate) fn new() -> Option<Self> {
         (require(&["ip"]) && is_root()).then(|| Self(Namespaces::make()))
     }
@@ -34,16 +34,16 @@ impl Link {
         &self.0[1]
     }
 
-    /// Joins the namespaces by a veth pair, both ends up, the server's with `address` (with prefix
-    /// length).
+    /// Joins the namespaces by a veth pair with both ends up. The server's end has `address` (with
+    /// prefix length).
     pub(crate) fn join(&self, server_end: &str, client_end: &str, address: &str) {
         self.pair(server_end, client_end);
         self.ip_at_server(&format!("addr add {address} dev {server_end}"));
         self.raise(server_end, client_end);
     }
 
-    /// Joins the namespaces by a veth pair, both ends up, with the link-local addresses
-    /// [`SERVER_ADDRESS`] and [`CLIENT_ADDRESS`], which are fit for use at once.
+    /// Joins the namespaces by a veth pair with both ends up and the link-local addresses
+    /// [`SERVER_ADDRESS`] and [`CLIENT_ADDRESS`], which are usable at once.
     pub(crate) fn join_by_ipv6(&self, server_end: &str, client_end: &str) {
         self.pair(server_end, client_end);
         self.ip_at_server(&format!("link set {server_end} addrgenmode none"));
@@ -65,7 +65,8 @@ impl Link {
         self.ip_at_client(&format!("link set {client_end} up"));
     }
 
-    /// A socket of another program on the server's side, at `port` of `address` on `interface`.
+    /// Opens a socket on the server's side, as another program would, at `port` of `address` on
+    /// `interface`.
     pub(crate) fn squat(&self, interface: &str, address: &str, port: u16) -> UdpSocket {
         let address = address.parse().expect("an IPv6 address");
         within(self.server(), || {
@@ -74,38 +75,38 @@ impl Link {
         })
     }
 
-    /// What `open` opens on the server's side.
+    /// Returns the value that `open` opens on the server's side.
     pub(crate) fn opened_at_server<T: Send>(&self, open: impl FnOnce() -> T + Send) -> T {
         within(self.server(), open)
     }
 
-    /// What `open` opens on the client's side.
+    /// Returns the value that `open` opens on the client's side.
     pub(crate) fn opened_at_client<T: Send>(&self, open: impl FnOnce() -> T + Send) -> T {
         within(self.client(), open)
     }
 
-    /// `ip` on the server's side.
+    /// Runs `ip` on the server's side.
     pub(crate) fn ip_at_server(&self, arguments: &str) {
         ip(&format!("-n {} {arguments}", self.server()));
     }
 
-    /// `ip` on the client's side.
+    /// Runs `ip` on the client's side.
     pub(crate) fn ip_at_client(&self, arguments: &str) {
         ip(&format!("-n {} {arguments}", self.client()));
     }
 
-    /// A command that runs what its arguments say on the server's side.
+    /// Returns a command that runs its arguments on the server's side.
     pub(crate) fn at_server(&self) -> Command {
         inside(self.server())
     }
 
-    /// A command that runs what its arguments say on the client's side.
+    /// Returns a command that runs its arguments on the client's side.
     pub(crate) fn at_client(&self) -> Command {
         inside(self.client())
     }
 }
 
-/// What `open` returns in a thread inside of `namespace`.
+/// Returns the result of `open` in a thread inside `namespace`.
 pub(crate) fn within<T: Send>(namespace: &str, open: impl FnOnce() -> T + Send) -> T {
     let path = format!("/run/netns/{namespace}");
     let entered = || {

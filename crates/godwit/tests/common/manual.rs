@@ -1,11 +1,11 @@
-//! Tables of the manual that compare with Kea, and the letters that they have for places of keys.
+//! Tables of the manual that compare with Kea, and their letters for the scopes of keys.
 
 use std::fs;
 use std::path::Path;
 
 const BOOK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/book");
 
-/// Places of keys that have a letter of their own, by the key that holds them.
+/// Scopes that have a letter, by the key that contains them.
 const SCOPES: [(&str, &str); 9] = [
     ("Dhcp#", "G"),
     ("shared-networks", "N"),
@@ -18,27 +18,28 @@ const SCOPES: [(&str, &str); 9] = [
     ("hosts-database", "hosts-databases"),
 ];
 
-/// Keys with maps that are not the server's affair: what a library is told, what operators note.
+/// Keys whose maps do not concern the server: parameters of libraries, notes of operators.
 pub(crate) const FREE: [&str; 2] = ["parameters", "user-context"];
 
-/// The place of the keys in the maps that `holder` has: a letter, or `holder` itself.
+/// Returns the scope of the keys in the maps under `holder`: a letter, or `holder` itself.
 pub(crate) fn place_below(holder: &str) -> &str {
     let general = holder.replace(['4', '6'], "#");
     let scope = SCOPES.iter().find(|(key, _)| *key == general);
     scope.map_or(holder, |scope| scope.1)
 }
 
-/// The text of a page of the manual.
+/// Returns the text of a page of the manual.
 pub(crate) fn page(name: &str) -> String {
     fs::read_to_string(Path::new(BOOK).join(name)).expect("the manual is part of the repository")
 }
 
-/// Returns the text of a page of the manual without the ends of its lines.
+/// Returns the text of a page of the manual as one line.
 pub(crate) fn running_text(name: &str) -> String {
     page(name).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The rows of all tables of `page` whose head begins with `first` and ends with `Compared with Kea`.
+/// Returns the rows of all tables of `page` whose head begins with `first` and ends with
+/// `Compared with Kea`.
 pub(crate) fn rows<'a>(page: &'a str, first: &str) -> Vec<Vec<&'a str>> {
     let mut found = Vec::new();
     let mut is_inside = false;
@@ -57,24 +58,24 @@ pub(crate) fn rows<'a>(page: &'a str, first: &str) -> Vec<Vec<&'a str>> {
     found
 }
 
-/// The words between backquotes.
+/// Returns the texts between backquotes.
 pub(crate) fn quoted(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
-/// One key at one place, as the manual's tables of keys tell it.
+/// Key in one scope, as the manual's tables of keys describe it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Told {
-    /// `4` or `6`.
+    /// Family: `4` or `6`.
     pub(crate) family: char,
     pub(crate) key: String,
-    /// A letter, or the key that holds the map.
+    /// Scope: a letter, or the key that contains the map.
     pub(crate) place: String,
-    /// How it compares with Kea.
+    /// Comparison with Kea.
     pub(crate) status: String,
 }
 
-/// Every key of `page` at every place.
+/// Returns every key of `page` in every scope.
 pub(crate) fn keys(page: &str) -> Vec<Told> {
     let mut told = Vec::new();
     for row in rows(page, "Key") {

@@ -1,5 +1,5 @@
-//! A private server for the tests of the binary: own folder, ended by the process id that the test
-//! started; on loopback with ports of its own, or on a link of its own.
+//! Private server for the tests of the binary: with a folder of its own, ended by the process id
+//! that the test started, on loopback with ports of its own, or on a link of its own.
 
 pub(crate) mod capture;
 pub(crate) mod kea;
@@ -23,23 +23,23 @@ use std::time::{Duration, Instant};
 
 pub(crate) use ports::free_port;
 
-/// Deadline of what has to come about, on a machine that has much else to do.
+/// Deadline of an event that must happen, on a machine with much other load.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
-/// A log that a configuration may name, in the server's folder.
+/// Name of a log in the server's folder that a configuration may use.
 pub(crate) const DEBUG_LOG: &str = "debug.log";
 
-/// A folder that goes away with the value.
+/// Folder that the value removes when it is dropped.
 pub(crate) struct TempFolder(PathBuf);
 
 impl TempFolder {
-    /// A folder that no other test has, whatever its label.
+    /// Makes a folder that no other test has, whatever its label.
     pub(crate) fn new(label: &str) -> Self {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let (own, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(format!("godwit-test-{own}-{number}-{label}"));
         fs::create_dir_all(&path).expect("the temporary folder can be written");
-        // Control sockets lie in no folder that others may enter.
+        // Control sockets must be in a folder that other users cannot enter.
         fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).expect("it is ours");
         Self(path)
     }
@@ -55,8 +55,8 @@ impl Drop for TempFolder {
     }
 }
 
-/// Has a server keep its PID file, logs, control sockets and leases in `folder`, but for what
-/// `command` has elsewhere already.
+/// Makes a server keep its PID file, logs, control sockets and leases in `folder`, except those
+/// that `command` sets already.
 pub(crate) fn confine(command: &mut Command, folder: &Path) {
     for name in [
         "KEA_PIDFILE_DIR",
@@ -71,7 +71,8 @@ pub(crate) fn confine(command: &mut Command, folder: &Path) {
     }
 }
 
-/// Whether all `tools` are there; when they must be, their absence fails the test.
+/// Returns true if all `tools` are installed. With GODWIT_REQUIRE_TOOLS a missing one fails the
+/// test.
 pub(crate) fn require(tools: &[&str]) -> bool {
     let missing: Vec<_> = tools.iter().filter(|tool| !is_installed(tool)).collect();
     if missing.is_empty() {
@@ -87,7 +88,7 @@ fn is_installed(tool: &str) -> bool {
     folders.split(':').any(|folder| Path::new(folder).join(tool).exists())
 }
 
-/// Writes a configuration for `shards` shards and a pool of 65,534 addresses; its path.
+/// Writes a configuration for `shards` shards and a pool of 65,534 addresses, and returns its path.
 pub(crate) fn configuration(folder: &Path, durability: &str, shards: u16) -> PathBuf {
     let path = folder.join("dhcp4.conf");
     let text = format!(
@@ -106,7 +107,7 @@ pub(crate) fn configuration(folder: &Path, durability: &str, shards: u16) -> Pat
 }
 
 /// Writes a DHCPv6 configuration for two shards that listen at `interfaces` (JSON), with the
-/// globals `further` and the subnets `subnets`; its path.
+/// globals `further` and the subnets `subnets`, and returns its path.
 pub(crate) fn configuration6(
     folder: &Path,
     interfaces: &str,
@@ -129,14 +130,14 @@ pub(crate) fn configuration6(
     path
 }
 
-/// A running server.
+/// Running server.
 pub(crate) struct ServerProcess {
     child: Child,
-    /// The server itself, when it runs under another program.
+    /// Process id of the server itself, also if it runs under another program.
     server_pid: u32,
     pub(crate) port: u16,
     pub(crate) relay_port: u16,
-    /// Where its log goes: a file for its standard error, or [`DEBUG_LOG`].
+    /// Path of the log: a file for its standard error, or [`DEBUG_LOG`].
     log: PathBuf,
 }
 
@@ -151,7 +152,7 @@ impl ServerProcess {
         Self::launch_on(wrapper, name, [free_port(), free_port()], config, folder)
     }
 
-    /// Starts the server on a port that it shares with others, perhaps.
+    /// Starts the server on given ports, which it may share with others.
     pub(crate) fn start_on_ports(ports: [u16; 2], config: &Path, folder: &Path) -> Self {
         Self::launch_on(Command::new("env"), "dhcp4", ports, config, folder)
     }
@@ -201,7 +202,7 @@ impl ServerProcess {
         wrapper.arg(name).args(flags).arg("-c").arg(config);
         let text = fs::read_to_string(config).unwrap_or_default();
         if text.contains(r#""socket-type": "http"#) || text.contains(r#""socket-type":"http"#) {
-            // What HTTP sockets must have has tests of its own.
+            // The rules for HTTP sockets have tests of their own.
             wrapper.arg("-X");
         }
         confine(&mut wrapper, folder);
@@ -248,7 +249,7 @@ impl ServerProcess {
             .expect("kill runs");
     }
 
-    /// Ends the server with SIGTERM; its log.
+    /// Ends the server with SIGTERM and returns its log.
     pub(crate) fn stop(mut self) -> String {
         self.signal("TERM");
         let status = self.child.wait().expect("the server was started here");
@@ -259,17 +260,17 @@ impl ServerProcess {
         log
     }
 
-    /// Whether the server has ended, by itself or by a signal.
+    /// Returns true if the server has ended, by itself or by a signal.
     pub(crate) fn has_ended(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
 
-    /// With what it has ended; `None` while it runs and after a signal.
+    /// Returns the server's exit code; `None` while it runs and after a signal.
     pub(crate) fn exit_code(&mut self) -> Option<i32> {
         self.child.try_wait().ok()??.code()
     }
 
-    /// Ends the server at once: nothing else runs in between, unless it runs under another program.
+    /// Kills the server at once, with nothing in between unless it runs under another program.
     pub(crate) fn kill(mut self) {
         if self.server_pid == self.child.id() {
             self.child.kill().expect("the server was started here");
@@ -290,7 +291,8 @@ impl Drop for ServerProcess {
     }
 }
 
-/// The sum of the numbers behind `name` in a server's last words, one for each shard that has one.
+/// Returns the sum of the numbers after `name` in a server's last lines, one per shard that has
+/// one.
 pub(crate) fn figure(log: &str, name: &str) -> usize {
     log.lines()
         .filter(|line| line.contains(" shard "))
@@ -299,12 +301,12 @@ pub(crate) fn figure(log: &str, name: &str) -> usize {
         .sum()
 }
 
-/// Waits until `is_done`, at most [`PATIENCE`]; whether it came to that.
+/// Waits until `is_done`, at most [`PATIENCE`], and returns true if it became true.
 pub(crate) fn waited_until(is_done: impl FnMut() -> bool) -> bool {
     waited_at_most(PATIENCE, is_done)
 }
 
-/// The same, at most `limit`.
+/// Waits until `is_done`, at most `limit`, and returns true if it became true.
 pub(crate) fn waited_at_most(limit: Duration, mut is_done: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + limit;
     while !is_done() {
@@ -316,8 +318,8 @@ pub(crate) fn waited_at_most(limit: Duration, mut is_done: impl FnMut() -> bool)
     true
 }
 
-/// Returns whether servers of Debian 13 can run here, in their root folder; when they must, their
-/// absence fails the test.
+/// Returns true if servers of Debian 13 can run here, in their root folder. With
+/// GODWIT_REQUIRE_TOOLS a missing folder fails the test.
 pub(crate) fn has_debian_13() -> bool {
     let is_there = testbed::Debian13::find().is_some();
     let reason = "there is no root folder of Debian 13; `cargo xtask test setup` makes it";
@@ -328,7 +330,7 @@ pub(crate) fn has_debian_13() -> bool {
     is_there && is_root()
 }
 
-/// Whether this is root; when everything must be tested, it must be.
+/// Returns true if the user is root. With GODWIT_REQUIRE_TOOLS any other user fails the test.
 pub(crate) fn is_root() -> bool {
     let is_root = is_user_root();
     assert!(is_root || std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "this needs root");
@@ -338,19 +340,19 @@ pub(crate) fn is_root() -> bool {
     is_root
 }
 
-/// Whether the user of this process is root.
+/// Returns true if the user of this process is root.
 pub(crate) fn is_user_root() -> bool {
     use std::os::unix::fs::MetadataExt;
     fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
 }
 
-/// The single child of process `pid`.
+/// Returns the single child of process `pid`.
 fn child_of(pid: u32) -> Option<u32> {
     let path = format!("/proc/{pid}/task/{pid}/children");
     fs::read_to_string(path).ok()?.split_whitespace().next()?.parse().ok()
 }
 
-/// Runs `command` to its end, which `timeout` brings about after ten minutes.
+/// Runs `command` to its end, or for at most ten minutes by `timeout`.
 pub(crate) fn run_bounded(command: &mut Command) -> Output {
     let program = command.get_program().to_owned();
     let mut bounded = Command::new("timeout");

@@ -1,4 +1,4 @@
-//! Namespaces of the test's own.
+//! Network namespaces for one test.
 
 use std::ops::Deref;
 use std::path::Path;
@@ -6,18 +6,17 @@ use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
 
 use testbed::namespace;
 
-/// Letters of namespaces that no test has now, of those that the testbed knows, and so cleans up after a
-/// crash.
+/// Free letters of namespaces, out of those that the testbed knows and so cleans up after a crash.
 static LETTERS: LazyLock<Mutex<Vec<char>>> =
     LazyLock::new(|| Mutex::new(namespace::FURTHER.into_iter().chain(['s', 'c']).collect()));
 static GIVEN_BACK: Condvar = Condvar::new();
 
-/// `N` empty namespaces by their names, which go away with the value and everything that runs in them.
+/// Names of `N` empty namespaces. Dropping the value removes them with all their processes.
 pub(crate) struct Namespaces<const N: usize>([String; N]);
 
 impl<const N: usize> Namespaces<N> {
-    /// Makes them, once other tests of this process have left letters for so many. A test has one such
-    /// value at a time: with two, tests could wait for each other for ever.
+    /// Makes the namespaces once other tests of this process have released enough letters. A test
+    /// has one such value at a time: with two, tests could wait for each other forever.
     pub(crate) fn make() -> Self {
         let letters = LETTERS.lock().unwrap_or_else(PoisonError::into_inner);
         let mut letters = GIVEN_BACK
@@ -48,7 +47,7 @@ impl<const N: usize> Drop for Namespaces<N> {
     fn drop(&mut self) {
         for name in &self.0 {
             namespace::remove(name).ok();
-            // What could not be removed is nobody's any more.
+            // A namespace that could not be removed keeps its letter.
             if !Path::new("/run/netns").join(name).exists() {
                 let mut letters = LETTERS.lock().unwrap_or_else(PoisonError::into_inner);
                 letters.extend(name.chars().last());

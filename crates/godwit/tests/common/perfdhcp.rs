@@ -1,10 +1,10 @@
-//! What perfdhcp reports, and what its clients leave in a lease file.
+//! Reports of perfdhcp, and the leases of its clients in a lease file.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// The first number behind each `label`.
+/// Returns the first number after each `label`.
 pub(crate) fn figures(report: &str, label: &str) -> Vec<u64> {
     report
         .lines()
@@ -13,28 +13,28 @@ pub(crate) fn figures(report: &str, label: &str) -> Vec<u64> {
         .collect()
 }
 
-/// Flags of perfdhcp by which it takes answers that come late: it ends when all have come, or after a
-/// minute without one.
+/// Flags with which perfdhcp accepts late replies: it ends when all have come, or after a minute
+/// without one.
 pub(crate) const PATIENT: [&str; 6] = ["-d", "60", "-d", "60", "-W", "60000000"];
 
-/// Runs of perfdhcp of which one must send what it was told to.
+/// Maximum of perfdhcp runs, of which one must begin exactly the requested exchanges.
 pub(crate) const RUNS_MAX: usize = 50;
 
-/// A run that sent what it was told to.
+/// Run that began exactly the requested exchanges.
 pub(crate) struct ExactRun {
-    /// What perfdhcp reported.
+    /// Report of perfdhcp.
     pub(crate) report: String,
     /// Exchanges begun in all runs.
     pub(crate) begun: u64,
 }
 
-/// Whether perfdhcp began no more than `count` exchanges. It sends in bursts, and when it was held up it may
-/// send one more than it was told to, and leave without waiting for the last answers.
+/// Returns true if perfdhcp began at most `count` exchanges. It sends in bursts, and after a delay
+/// it may send one more than requested and exit before the last replies.
 pub(crate) fn is_exact(report: &str, count: u64) -> bool {
     figures(report, "sent packets:").iter().all(|&sent| sent <= count)
 }
 
-/// Calls `run` with 0, 1 ... until it reports of `count` exchanges and not more: other runs say nothing.
+/// Calls `run` with 0, 1 ... until it reports exactly `count` exchanges. Other runs prove nothing.
 pub(crate) fn exact_run(count: u64, mut run: impl FnMut(usize) -> String) -> ExactRun {
     let mut begun = 0;
     for attempt in 0..RUNS_MAX {
@@ -48,7 +48,8 @@ pub(crate) fn exact_run(count: u64, mut run: impl FnMut(usize) -> String) -> Exa
     panic!("perfdhcp never sent as many messages as it was told to");
 }
 
-/// The first column of each row: the addresses, and in v6 the prefixes, that are or were leased.
+/// Returns the first column of each row: the addresses, and in v6 the prefixes, that are or were
+/// leased.
 pub(crate) fn keys(leases: &Path) -> BTreeSet<String> {
     let text = fs::read_to_string(leases).expect("the lease file is there");
     text.lines().skip(1).filter_map(|row| Some(row.split(',').next()?.to_owned())).collect()

@@ -1,4 +1,4 @@
-//! Ports of the test's own.
+//! Free ports for one test.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, UdpSocket};
 use std::ops::Range;
@@ -6,30 +6,30 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::sync::{Mutex, PoisonError};
 
-/// Ports that nobody is given who asks for just any: below those, and above what services and the
-/// databases of the testbed have.
+/// Ports below those that the kernel assigns, and above those of services and of the testbed's
+/// databases.
 const PORTS: Range<u16> = 30_000..32_700;
 /// Ports that a process takes at a time.
 const BLOCK: u16 = 100;
-/// Blocks that a process takes; then its first ports are looked at again.
+/// Maximum of blocks that a process takes before it checks its first ports again.
 const BLOCKS_MAX: usize = 12;
 
-/// Ports that are this process's.
+/// Ports of this process.
 struct Own {
     left: Range<u16>,
-    /// Blocks that were looked at.
+    /// Number of blocks tried.
     looked: u16,
-    /// Each with a socket that has its name, which the kernel gives once on a machine and takes back with
-    /// the process.
+    /// Blocks of this process, each with a socket bound to the block's name. The kernel gives such
+    /// a name once per machine and frees it with the process.
     blocks: Vec<(u16, UnixListener)>,
-    /// Which of them is given from again.
+    /// Index of the block that ports are taken from again.
     again: usize,
 }
 
 static OWN: Mutex<Own> = Mutex::new(Own { left: 0..0, looked: 0, blocks: Vec::new(), again: 0 });
 
 impl Own {
-    /// Goes on with a block that no other process of these tests has.
+    /// Takes a block that no other process of these tests has.
     fn next_block(&mut self) {
         let number = self.new_block().unwrap_or_else(|| {
             assert!(!self.blocks.is_empty(), "other processes have all ports");
@@ -56,8 +56,8 @@ impl Own {
     }
 }
 
-/// A port that is free on loopback for UDP and TCP of both families, and that no other test of this
-/// process or another one was given.
+/// Returns a port that is free on loopback for UDP and TCP of both families, and that no other test
+/// of this or another process has received.
 pub(crate) fn free_port() -> u16 {
     loop {
         let port = next_port();

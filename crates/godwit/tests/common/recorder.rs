@@ -1,4 +1,4 @@
-//! A server of DNS that keeps what it was asked.
+//! DNS server that records its queries.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// The responder looks so often whether it is to end.
+/// Interval at which the responder checks for its end.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// A server that answers every query with itself and keeps what it was asked.
+/// Server that answers every query with the query itself and records it.
 pub(crate) struct Recorder {
     pub(crate) address: SocketAddr,
     is_over: Arc<AtomicBool>,
@@ -28,7 +28,7 @@ impl Recorder {
         Self { address, is_over, thread }
     }
 
-    /// The queries without their identifiers, in their order.
+    /// Ends the server and returns the queries without their identifiers, in order.
     pub(crate) fn end(self) -> Vec<Vec<u8>> {
         self.is_over.store(true, Ordering::Release);
         self.thread.join().expect("the recorder does not panic")

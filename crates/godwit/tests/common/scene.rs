@@ -1,4 +1,4 @@
-//! A link with a server on it and a client that begins to ask, for tests with clients by others.
+//! Link with a server and a third-party client that starts.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,27 +10,27 @@ use super::capture::{Capture, Captured};
 use super::link::{CLIENT_END, Link, SERVER_END};
 use super::{ServerProcess, TempFolder, require, run_bounded, waited_at_most, waited_until};
 
-/// What differs between the families.
+/// Differences between the families.
 pub(crate) struct Family {
-    /// The server's name, `dhcp4` or `dhcp6`.
+    /// Name of the server, `dhcp4` or `dhcp6`.
     pub(crate) server: &'static str,
-    /// Joins the ends of the link.
+    /// Function that joins the ends of the link.
     pub(crate) join: fn(&Link),
-    /// Writes the server's configuration into the folder; its path.
+    /// Function that writes the server's configuration into the folder and returns its path.
     pub(crate) configuration: fn(&Path) -> PathBuf,
     /// tcpdump's filter for the family's messages.
     pub(crate) messages: &'static str,
-    /// Place of `state` in a row of the lease file.
+    /// Index of `state` in a row of the lease file.
     pub(crate) state_column: usize,
-    /// What a client's hook script does: it configures the interface and nothing else of the machine.
+    /// Hook script of a client: it configures the interface and nothing else on the machine.
     pub(crate) hook: &'static str,
 }
 
-/// A client's program, ended with the value.
+/// Client process that ends with the value.
 pub(crate) struct ClientProcess(Child);
 
 impl ClientProcess {
-    /// Starts the program and arguments `words` at the client's end; what it says goes into `log`.
+    /// Starts the program and arguments `words` on the client's side, with its output in `log`.
     pub(crate) fn start(link: &Link, words: &[&str], log: &Path) -> Self {
         let log = fs::File::create(log).expect("the test's folder can be written");
         let mut command = link.at_client();
@@ -56,9 +56,9 @@ impl Drop for ClientProcess {
     }
 }
 
-/// A link with a server on it and a client that begins to ask.
+/// Link with a server and a client.
 pub(crate) struct Scene {
-    // Ended before their namespaces and folder.
+    // Dropped before their namespaces and folder.
     client: Option<ClientProcess>,
     server: ServerProcess,
     capture: Capture,
@@ -68,7 +68,8 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// `None`, said, when `tools` or the right to make namespaces is missing.
+    /// Sets up the scene. Returns `None`, with a message, if `tools` or the right to make
+    /// namespaces is missing.
     pub(crate) fn set(family: &Family, label: &str, tools: &[&str]) -> Option<Self> {
         if !require(tools) || !require(&["tcpdump", "tshark"]) {
             return None;
@@ -92,23 +93,23 @@ impl Scene {
         Some(Self { client: None, server, capture, link, folder, state_column })
     }
 
-    /// The path of the file `name` in the test's folder.
+    /// Returns the path of the file `name` in the test's folder.
     pub(crate) fn path(&self, name: &str) -> String {
         self.folder.path().join(name).display().to_string()
     }
 
-    /// What the file `name` in the test's folder holds.
+    /// Returns the contents of the file `name` in the test's folder.
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
     }
 
-    /// Starts a client on its side of the link, instead of the one before.
+    /// Starts a client on its side of the link, in place of the previous one.
     pub(crate) fn start(&mut self, words: &[&str]) {
         let log = self.folder.path().join("client.log");
         self.client = Some(ClientProcess::start(&self.link, words, &log));
     }
 
-    /// The client that was started last.
+    /// Returns the client started last.
     pub(crate) fn client(&self) -> &ClientProcess {
         self.client.as_ref().expect("it was started")
     }
@@ -126,10 +127,9 @@ impl Scene {
         assert!(has_come, "no {count} rows, the last in state {state}: {rows}\nclient: {log}");
     }
 
-    /// Has dhcpcd, which was started with mounts of its own, give its leases back. Another dhcpcd
-    /// tells it so, over the socket that those mounts hide, and again while no lease is given back:
-    /// of the processes that dhcpcd consists of, the one that passes commands on drops what comes
-    /// from a process that has ended meanwhile.
+    /// Makes dhcpcd, which has mounts of its own, release its leases. Another dhcpcd requests that
+    /// over the socket that those mounts hide, and repeats it until a lease is released: the dhcpcd
+    /// process that passes commands on drops those of a process that has ended meanwhile.
     pub(crate) fn have_dhcpcd_release(&self, family: &str) {
         let pid = self.client().pid().to_string();
         let released = || {
@@ -150,7 +150,7 @@ impl Scene {
         assert!(has_released, "told, it answered: {answers}\nclient: {log}");
     }
 
-    /// Ends everything once a message that passes `last`, a filter of tshark's, has been seen.
+    /// Ends everything once a message that passes `last`, a filter of tshark, has been captured.
     pub(crate) fn end(mut self, last: &str) -> Ended {
         self.client = None;
         self.capture.wait_for(last);
@@ -159,17 +159,17 @@ impl Scene {
     }
 }
 
-/// What is left of a scene.
+/// Results of a scene.
 pub(crate) struct Ended {
-    /// What the server said.
+    /// Log of the server.
     pub(crate) log: String,
-    /// What went over the link.
+    /// Packets on the link.
     pub(crate) captured: Captured,
-    /// The capture is in it.
+    /// Folder that contains the capture.
     _folder: TempFolder,
 }
 
-/// Makes the script `text` at `path`.
+/// Writes the script `text` to `path` and makes it executable.
 pub(crate) fn write_hook(path: &Path, text: &str) {
     fs::write(path, text).expect("the test's folder can be written");
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("it was made here");

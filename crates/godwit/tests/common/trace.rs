@@ -1,5 +1,5 @@
-//! What strace saw of a server: which leases it acknowledged, and whether their rows were flushed
-//! before.
+//! strace's record of a server: the leases that it acknowledged, and whether their rows were
+//! flushed first.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -8,11 +8,12 @@ use std::process::Command;
 
 use dhcp_wire::v6::{Ia, MessageType, Packet};
 
-/// The addresses and prefixes that octets grant which were sent; none when they grant nothing.
+/// Function that returns the addresses and prefixes that sent bytes grant; empty if they grant
+/// nothing.
 type Granted = fn(&[u8]) -> Vec<IpAddr>;
 
-/// Lets `command` run what its further arguments say under strace, which writes to `trace` what
-/// [`Verdict::of`] reads.
+/// Makes `command` run its further arguments under strace, which writes the input of
+/// [`Verdict::of`] to `trace`.
 pub(crate) fn under_strace(mut command: Command, trace: &Path) -> Command {
     let calls = "trace=write,pwrite64,writev,pwritev,fdatasync,fsync,sync_file_range,\
                  sendto,sendmsg,sendmmsg";
@@ -20,29 +21,29 @@ pub(crate) fn under_strace(mut command: Command, trace: &Path) -> Command {
     command
 }
 
-/// What a trace says.
+/// Verdict on a trace.
 #[derive(Debug)]
 pub(crate) struct Verdict {
-    /// What was acknowledged, and so must be in the lease file for good.
+    /// Addresses that the server acknowledged, which must be in the lease file for good.
     pub(crate) acknowledged: BTreeSet<IpAddr>,
-    /// What of it was acknowledged before a flush that covers its row.
+    /// Addresses that the server acknowledged before a flush that covers their row.
     pub(crate) too_early: BTreeSet<IpAddr>,
     /// Flushes that succeeded.
     pub(crate) flushes: usize,
     granted: Granted,
     written: BTreeSet<IpAddr>,
     durable: BTreeSet<IpAddr>,
-    /// Per thread: what its flush in progress covers.
+    /// Addresses that each thread's flush in progress covers.
     flushing: Vec<(String, BTreeSet<IpAddr>)>,
-    /// Per thread: what was durable when its send in progress began. strace shows what is sent
-    /// only when the call returns.
+    /// Addresses that were durable when each thread's send in progress began. strace shows the sent
+    /// data only when the call returns.
     sending: Vec<(String, BTreeSet<IpAddr>)>,
-    /// Per thread: rows of its write in progress.
+    /// Addresses in the rows of each thread's write in progress.
     writing: Vec<(String, BTreeSet<IpAddr>)>,
 }
 
 impl Verdict {
-    /// The verdict on the server that `trace` is of; `granted` reads what it sent.
+    /// Returns the verdict on the server of `trace`. `granted` reads the data that it sent.
     pub(crate) fn of(trace: &str, granted: Granted) -> Self {
         let mut verdict = Self {
             acknowledged: BTreeSet::new(),
@@ -113,7 +114,7 @@ impl Verdict {
         }
     }
 
-    /// Takes in what `call` sent when only `durable` was safe.
+    /// Adds the addresses that `call` sent when only `durable` was durable.
     fn acknowledge(&mut self, call: &str, durable: &BTreeSet<IpAddr>) {
         for address in strings(call).iter().flat_map(|octets| (self.granted)(octets)) {
             self.acknowledged.insert(address);
@@ -124,9 +125,9 @@ impl Verdict {
     }
 }
 
-/// What the DHCPACK in a datagram or frame grants.
+/// Returns the address that the DHCPACK in a datagram or frame grants.
 pub(crate) fn granted_by_ack(octets: &[u8]) -> Vec<IpAddr> {
-    // What follows the magic cookie, which is 236 octets into the message.
+    // The magic cookie is 236 bytes into the message.
     let cookie = [99, 130, 83, 99];
     let Some(at) = octets.windows(4).position(|window| window == cookie) else { return Vec::new() };
     let Some(start) = at.checked_sub(236) else { return Vec::new() };
@@ -135,7 +136,7 @@ pub(crate) fn granted_by_ack(octets: &[u8]) -> Vec<IpAddr> {
     yiaddr.map(|&yiaddr| IpAddr::from(yiaddr)).into_iter().collect()
 }
 
-/// The addresses and prefixes that the REPLY in a datagram grants, relayed or not.
+/// Returns the addresses and prefixes that the REPLY in a datagram grants, relayed or not.
 pub(crate) fn granted_by_reply(octets: &[u8]) -> Vec<IpAddr> {
     let Ok(packet) = Packet::parse(octets) else { return Vec::new() };
     let message = packet.message();
@@ -150,7 +151,7 @@ pub(crate) fn granted_by_reply(octets: &[u8]) -> Vec<IpAddr> {
     message.ias().flat_map(of_ia).collect()
 }
 
-/// Addresses of the lease rows in the data of a write.
+/// Returns the addresses of the lease rows in the data of a write.
 fn rows(call: &str) -> BTreeSet<IpAddr> {
     strings(call)
         .iter()
@@ -159,7 +160,7 @@ fn rows(call: &str) -> BTreeSet<IpAddr> {
         .collect()
 }
 
-/// The quoted strings of a call, decoded from `\xNN`.
+/// Returns the quoted strings of a call, decoded from `\xNN`.
 fn strings(call: &str) -> Vec<Vec<u8>> {
     call.split('"')
         .skip(1)

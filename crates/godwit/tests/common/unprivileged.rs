@@ -1,5 +1,5 @@
-//! Servers as operators are to run them: as `nobody`, with the capabilities for packet sockets and for
-//! ports below 1024 and no others.
+//! Servers with the rights that operators should give them: as `nobody`, with only the capabilities
+//! for packet sockets and for ports below 1024.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -10,8 +10,8 @@ use testbed::nobody::{can_reach, give_away};
 
 const CAPABILITIES: &str = "-all,+net_bind_service,+net_raw";
 
-/// Adds the server's program to `wrapper`, run as `nobody` where the caller is root, and gives the
-/// server all that is in `folder`.
+/// Adds the server's program to `wrapper`, run as `nobody` if the caller is root, and makes the
+/// server own everything in `folder`.
 pub(crate) fn serve_without_privilege(wrapper: &mut Command, folder: &Path) {
     let binary = Path::new(env!("CARGO_BIN_EXE_godwit"));
     if !super::is_user_root() {
@@ -28,7 +28,7 @@ pub(crate) fn serve_without_privilege(wrapper: &mut Command, folder: &Path) {
     give_all_away(folder);
 }
 
-/// The program, or a copy of it in `folder` where `nobody` could not reach it.
+/// Returns the program, or a copy of it in `folder` if `nobody` could not reach it.
 fn reachable(binary: &Path, folder: &Path) -> PathBuf {
     if can_reach(binary.parent().expect("a program lies in a folder")) {
         return binary.to_owned();
@@ -40,7 +40,7 @@ fn reachable(binary: &Path, folder: &Path) -> PathBuf {
     copy
 }
 
-/// Gives `path` away, and what is in it. Files may go away meanwhile.
+/// Makes `nobody` own `path` and its contents. Files may vanish meanwhile.
 fn give_all_away(path: &Path) {
     let Ok(metadata) = fs::symlink_metadata(path) else { return };
     if metadata.is_symlink() {

@@ -1,5 +1,5 @@
-//! Whose an address is at any time, from what clients of several servers asked and were told, and its
-//! whole story when two of them have it.
+//! Owner of each address at any time, derived from the requests and replies of clients of several
+//! servers, and the history of an address that two clients have.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
@@ -10,19 +10,19 @@ use crate::crash::family::Ask;
 use crate::crash::galera::SERVERS;
 use crate::crash::ledger::Kept;
 
-/// Lines of a story, at most: the last ones.
+/// Maximum of lines of a history: the last ones.
 const STORY_MAX: usize = 150;
 
-/// What happened.
+/// Event of the history.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
-    /// A client asks a server, for the first time or again.
+    /// Request of a client to a server, sent first or repeated.
     Asked { xid: u32, client: u32, server: usize, ask: Ask, is_repeated: bool },
-    /// A server answers, whether anybody waits for it or not: `None` is a no.
+    /// Reply of a server, expected or not; `None` is a refusal.
     Answered { xid: u32, server: usize, is_offer: bool, address: Option<IpAddr> },
-    /// A client waits for an answer no longer.
+    /// End of a client's wait for a reply.
     GivenUp { xid: u32 },
-    /// A node or a server was killed, or is back.
+    /// Kill or return of a node or a server.
     Incident(String),
 }
 
@@ -68,49 +68,51 @@ impl Display for Event {
     }
 }
 
-/// Who has an address.
+/// Owner of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Owner {
     client: u32,
-    /// The server that said so last.
+    /// Server that acknowledged it last.
     server: usize,
-    /// When the client asked that, seconds since 1970.
+    /// Time of the client's request, in seconds since 1970.
     since_s: u64,
 }
 
-/// All that clients asked and were told.
+/// History of all requests and replies.
 #[derive(Debug, Default)]
 pub(crate) struct Chronicle {
     owners: BTreeMap<IpAddr, Owner>,
-    /// Who had an address before, and from which server.
+    /// Former owner of each address, with its server.
     former: BTreeMap<IpAddr, Owner>,
     events: Vec<(SystemTime, Event)>,
     /// Acknowledgements of each server.
     pub(crate) acknowledged: [u64; SERVERS],
-    /// Leases that another server kept than had acknowledged them before.
+    /// Number of leases renewed by another server than the one that acknowledged them before.
     pub(crate) wandered: u64,
-    /// Addresses that a server gave to one client after another server had given them to another.
+    /// Number of addresses that a server gave to one client after another server had given them to
+    /// another.
     pub(crate) passed_on: u64,
 }
 
 impl Chronicle {
-    /// Notes what happens now, with a time that can be compared with logs.
+    /// Records an event with the current time, which is comparable with logs.
     pub(crate) fn note(&mut self, event: Event) {
         self.events.push((SystemTime::now(), event));
     }
 
-    /// The address that is the client's.
+    /// Returns the address of the client.
     pub(crate) fn lease_of(&self, client: u32) -> Option<IpAddr> {
         let mine = |owner: &Owner| owner.client == client;
         self.owners.iter().find(|(_, owner)| mine(owner)).map(|(&address, _)| address)
     }
 
-    /// Addresses that are somebody's.
+    /// Returns the number of addresses that have an owner.
     pub(crate) fn leases(&self) -> usize {
         self.owners.len()
     }
 
-    /// A server has acknowledged `address` to `client`, which asked for it at `since_s`.
+    /// Records that a server has acknowledged `address` to `client`, whose request was at
+    /// `since_s`.
     pub(crate) fn granted(
         &mut self,
         server: usize,
@@ -142,25 +144,26 @@ impl Chronicle {
         Ok(())
     }
 
-    /// From now on the client does not use the address, whether a server hears of that or not.
+    /// Records that the client no longer uses the address, whether or not a server receives the
+    /// release.
     pub(crate) fn given_back(&mut self, address: IpAddr) {
         if let Some(owner) = self.owners.remove(&address) {
             self.former.insert(address, owner);
         }
     }
 
-    /// A server has told the client that it may not have what it asked for.
+    /// Checks a server's refusal of a client's request.
     pub(crate) fn refused(&self, client: u32) -> Result<(), String> {
         let Some(address) = self.lease_of(client) else { return Ok(()) };
         let broken = format!("client {client} has {address} and was refused it");
         Err(self.told(&broken, address, &[client]))
     }
 
-    /// Whether what is `kept` in `place` keeps all promises.
+    /// Checks that the leases `kept` in `place` keep all promises.
     pub(crate) fn check(&self, place: &str, kept: &BTreeMap<IpAddr, Kept>) -> Result<(), String> {
         for (address, owner) in &self.owners {
             let found = kept.get(address);
-            // A clock that is read coarsely may be a tick behind.
+            // A coarse clock may be a tick behind.
             let is_kept = found.is_some_and(|found| {
                 found.is_lease_of(owner.client) && found.heard_s + 1 >= owner.since_s
             });
@@ -173,7 +176,7 @@ impl Chronicle {
         Ok(())
     }
 
-    /// What is broken, and all that was said of the address, and of or to these clients.
+    /// Returns `broken` with all messages about the address, and from or to these clients.
     fn told(&self, broken: &str, address: IpAddr, clients: &[u32]) -> String {
         let is_about = |event: &&(SystemTime, Event)| event.1.is_about(address, clients);
         let xids: BTreeSet<u32> =
@@ -190,7 +193,7 @@ impl Chronicle {
     }
 }
 
-/// Hours, minutes and seconds of the day in UTC.
+/// Formats a time as hours, minutes and seconds of the day in UTC.
 fn of_day(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (second, micros) = (since.as_secs() % 86_400, since.subsec_micros());

@@ -1,4 +1,5 @@
-//! Clients behind a relay agent, several in flight, and the ledger of what they were told.
+//! Clients behind a relay agent, several in flight, and the ledger of the replies that they
+//! received.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -10,29 +11,29 @@ use base::Random;
 use crate::crash::family::{Answer, Ask, Family, Message};
 use crate::crash::ledger::Ledger;
 
-/// Clients altogether.
+/// Number of clients.
 const CLIENTS: u32 = 256;
-/// Messages that wait for answers at a time.
+/// Maximum of messages that wait for replies at a time.
 const IN_FLIGHT_MAX: usize = 32;
-/// After so long without any answer, all that wait are sent again, as clients do.
+/// Time without any reply after which clients send all waiting messages again.
 const RETRANSMISSION: Duration = Duration::from_millis(300);
-/// How often in a row.
+/// Maximum of retransmissions in a row.
 const RETRANSMISSIONS_MAX: u32 = 2_000;
 
-/// A message that waits for its answer.
+/// Message that waits for its reply.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     client: u32,
     ask: Ask,
 }
 
-/// All clients of a server.
+/// Clients of one server.
 pub(crate) struct Clients {
     family: Family,
     socket: UdpSocket,
     server: (IpAddr, u16),
     random: Random,
-    /// By transaction identifier.
+    /// Waiting messages by transaction identifier.
     pending: BTreeMap<u32, Pending>,
     next_xid: u32,
     server_id: Vec<u8>,
@@ -42,7 +43,7 @@ pub(crate) struct Clients {
 }
 
 impl Clients {
-    /// Clients behind a relay agent at the port `relay_port`, of a server at `port`.
+    /// Makes clients behind a relay agent at the port `relay_port`, of a server at `port`.
     pub(crate) fn new(family: Family, [port, relay_port]: [u16; 2], seed: u64) -> Self {
         let socket = UdpSocket::bind((family.loopback, relay_port)).expect("the port was free");
         socket.set_read_timeout(Some(RETRANSMISSION)).expect("it is not zero");
@@ -59,12 +60,13 @@ impl Clients {
         }
     }
 
-    /// Acts until `acknowledgements` more have come and, after that, `messages` more were sent.
+    /// Acts until `acknowledgements` more have come and, after that, the clients have sent
+    /// `messages` more.
     pub(crate) fn act(&mut self, acknowledgements: u64, messages: u64) -> Result<(), String> {
         self.act_if(acknowledgements, messages, &mut || true)
     }
 
-    /// Acts as [`Self::act`] does, but gives up when no answer comes and not `goes_on`.
+    /// Acts like [`Self::act`], but gives up when no reply comes and `goes_on` returns false.
     pub(crate) fn act_if(
         &mut self,
         acknowledgements: u64,
@@ -90,7 +92,7 @@ impl Clients {
         }
     }
 
-    /// Acts as long as `goes_on`, whether there are answers or not.
+    /// Acts while `goes_on` returns true, with or without replies.
     pub(crate) fn act_while(&mut self, goes_on: impl Fn() -> bool) -> Result<(), String> {
         self.socket.set_nonblocking(true).expect("a socket can be asked without waiting");
         let mut buffer = [0; 2048];
@@ -107,7 +109,7 @@ impl Clients {
         Ok(())
     }
 
-    /// Has every client that has a lease keep it.
+    /// Makes every client with a lease renew it.
     pub(crate) fn renew_all(&mut self) -> Result<(), String> {
         for client in 0..CLIENTS {
             self.wait_for_room(IN_FLIGHT_MAX)?;
@@ -118,7 +120,7 @@ impl Clients {
         self.wait_for_room(1)
     }
 
-    /// The server is gone: takes what it sent before, and gives up what was not answered.
+    /// Reads the replies that the lost server sent before its end, and gives up on the others.
     pub(crate) fn lose_server(&mut self) -> Result<(), String> {
         self.socket.set_nonblocking(true).expect("a socket can be asked without waiting");
         let mut buffer = [0; 2048];
@@ -137,7 +139,7 @@ impl Clients {
         Ok(())
     }
 
-    /// Some client that waits for nothing begins something.
+    /// Makes a random client that waits for nothing begin an exchange.
     fn begin_any(&mut self) {
         let is_waiting = |client| self.pending.values().any(|pending| pending.client == client);
         let mut client = self.random.below(u64::from(CLIENTS)) as u32;
@@ -173,7 +175,8 @@ impl Clients {
         self.sent += 1;
     }
 
-    /// Takes one answer; what waits is sent again when none comes, as long as `goes_on`.
+    /// Receives one reply. Sends waiting messages again if none comes, while `goes_on` returns
+    /// true.
     fn receive(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<(), String> {
         let mut buffer = [0; 2048];
         for _ in 0..RETRANSMISSIONS_MAX {
@@ -190,7 +193,8 @@ impl Clients {
                         self.transmit(xid, client, ask);
                     }
                 }
-                // What a killed server's closed port refused; and a wait that was cut short.
+                // A killed server's closed port refused a message, or a signal interrupted the
+                // wait.
                 Err(error)
                     if matches!(
                         error.kind(),
@@ -204,7 +208,7 @@ impl Clients {
 
     fn hear(&mut self, octets: &[u8]) -> Result<(), String> {
         let answer = (self.family.read)(octets).ok_or("an answer that cannot be read")?;
-        // What is not waited for was sent twice.
+        // A reply that no message waits for belongs to a repeated request.
         let Some(Pending { client, ask }) = self.pending.remove(&answer.xid) else { return Ok(()) };
         let Answer { is_offer, address, server, .. } = answer;
         self.server_id = server;

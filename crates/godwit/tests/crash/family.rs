@@ -1,4 +1,4 @@
-//! The messages of each family, relayed over loopback.
+//! Messages of each family, relayed over loopback.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
@@ -8,28 +8,28 @@ use dhcp_wire::v6::{self, IaKind, Packet, RelayWriter};
 
 use crate::common;
 
-/// Where server and relay agent are, at different ports.
+/// Address of the server and of the relay agent, at different ports.
 const RELAY4: Ipv4Addr = Ipv4Addr::LOCALHOST;
-/// An address of the relay agent on the clients' link.
+/// Address of the relay agent on the clients' link.
 pub(crate) const LINK6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
-/// What the clients would like; the server has its own view.
+/// Lifetime that the clients request; the server decides otherwise.
 const LIFETIME_S: u32 = 3600;
 
-/// What a client asks for.
+/// Request of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
-    /// An offer.
+    /// Request for an offer.
     Offer,
-    /// The address that was offered.
+    /// Request for the offered address.
     Lease(IpAddr),
-    /// To keep its address.
+    /// Renewal of the client's address.
     Renewal(IpAddr),
-    /// To give its address back.
+    /// Release of the client's address.
     Release(IpAddr),
 }
 
 impl Ask {
-    /// The address that is named.
+    /// Returns the address in the request.
     pub(crate) const fn address(self) -> Option<IpAddr> {
         match self {
             Self::Offer => None,
@@ -38,47 +38,47 @@ impl Ask {
     }
 }
 
-/// A message of a client.
+/// Message of a client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Message<'m> {
     pub(crate) client: u32,
     /// Transaction identifier of 24 bits.
     pub(crate) xid: u32,
     pub(crate) ask: Ask,
-    /// The server's identifier as it said it; empty before.
+    /// Server identifier from an earlier reply; empty before the first one.
     pub(crate) server: &'m [u8],
 }
 
-/// What a server answered.
+/// Reply of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) xid: u32,
-    /// Whether it is an offer, rather than final.
+    /// True if the reply is an offer, false if it is final.
     pub(crate) is_offer: bool,
-    /// The address in it; `None` when the server says no.
+    /// Address in the reply; `None` if the server refuses.
     pub(crate) address: Option<IpAddr>,
-    /// The server's identifier.
+    /// Server identifier in the reply.
     pub(crate) server: Vec<u8>,
 }
 
-/// What differs between the families.
+/// Differences between the families.
 #[derive(Clone, Copy)]
 pub(crate) struct Family {
-    /// The server's name.
+    /// Name of the server.
     pub(crate) server: &'static str,
-    /// Where it listens and the relay agent is.
+    /// Address of the server and the relay agent.
     pub(crate) loopback: IpAddr,
-    /// Writes a message.
+    /// Function that writes a message.
     pub(crate) write: fn(&Message<'_>) -> Vec<u8>,
-    /// Reads an answer.
+    /// Function that reads a reply.
     pub(crate) read: fn(&[u8]) -> Option<Answer>,
-    /// Writes the server's configuration into the folder; its path.
+    /// Function that writes the server's configuration into the folder and returns its path.
     pub(crate) configuration: fn(&Path) -> PathBuf,
-    /// Whether a release is answered.
+    /// True if the server replies to a release.
     pub(crate) confirms_releases: bool,
 }
 
-/// DHCPv4.
+/// Family DHCPv4.
 pub(crate) const V4: Family = Family {
     server: "dhcp4",
     loopback: IpAddr::V4(RELAY4),
@@ -86,14 +86,14 @@ pub(crate) const V4: Family = Family {
     read: read_v4,
     configuration: |folder| {
         let path = common::configuration(folder, "always", 2);
-        // Few more addresses than clients, so that what was given back is soon given again.
+        // Only a few more addresses than clients, so that released ones are soon leased again.
         replace(&path, "127.1.255.254", "127.1.1.44");
         path
     },
     confirms_releases: false,
 };
 
-/// DHCPv6: clients with even numbers want addresses, the others prefixes.
+/// Family DHCPv6: clients with even numbers request addresses, the others prefixes.
 pub(crate) const V6: Family = Family {
     server: "dhcp6",
     loopback: IpAddr::V6(Ipv6Addr::LOCALHOST),
@@ -111,14 +111,14 @@ pub(crate) const V6: Family = Family {
     confirms_releases: true,
 };
 
-/// Changes every `right` in the file to `other`.
+/// Replaces every `right` in the file by `other`.
 pub(crate) fn replace(path: &Path, right: &str, other: &str) {
     let text = std::fs::read_to_string(path).expect("it was written here");
     assert!(text.contains(right), "{text}");
     std::fs::write(path, text.replace(right, other)).expect("the folder can be written");
 }
 
-/// The hardware address of a client, which is in its DUID too.
+/// Returns the hardware address of a client, which its DUID contains too.
 fn hardware(client: u32) -> [u8; 6] {
     let [a, b, c, d] = client.to_be_bytes();
     [2, 0, a, b, c, d]

@@ -1,7 +1,8 @@
-//! Two servers over a Galera cluster of three nodes. The nodes are killed in turn under load and come
-//! back; every second time a server is killed and started while a node is missed. Clients wander between
-//! the servers, which begin at nodes of their own. No address is two clients' at any time, what was
-//! acknowledged is in the tables of all nodes, and no client is refused what it has.
+//! Two servers over a Galera cluster of three nodes. The test kills the nodes in turn under load
+//! and restarts them. Every second time it also kills a server and starts it while a node is
+//! missing. Clients wander between the servers, which begin at different nodes. No address has two
+//! clients at any time, the tables of all nodes have every acknowledged lease, and no server
+//! refuses a client its lease.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,22 +23,22 @@ use crate::crash::ledger::Kept;
 use crate::crash::place::{godwit_db, kept_in, replace_memfile};
 use crate::crash::wanderers::{FEW, MANY, Wanderers};
 
-/// Servers of the same link.
+/// Number of servers of the link.
 pub(crate) const SERVERS: usize = 2;
-/// Moments in the test command.
+/// Number of kills in the test command.
 const MOMENTS: u64 = 1;
-/// Moments of the same leases.
+/// Number of kills with the same leases.
 const MOMENTS_OF_SITE: u64 = 20;
-/// Acknowledgements of each server before a moment, at most.
+/// Maximum of acknowledgements of each server before a kill.
 const ACKNOWLEDGEMENTS_MAX: u64 = 200;
-/// What each server acknowledges at least, before a moment and before the dead node is back.
+/// Minimum of acknowledgements of each server before a kill and before the dead node is back.
 const ACKNOWLEDGEMENTS_MIN: u64 = 20;
 
-/// What all moments came to.
+/// Counts over all kills.
 #[derive(Debug, Default)]
 struct Tally {
     moments: u64,
-    /// Those in which a server was killed besides a node.
+    /// Number of kills that hit a server as well as a node.
     servers: u64,
     acknowledged: u64,
     sent: u64,
@@ -47,19 +48,19 @@ struct Tally {
     leases_found: u64,
 }
 
-/// A database of the cluster, and the two servers that share it.
+/// Database of the cluster, and the two servers that share it.
 struct Site {
     name: String,
     folders: [TempFolder; SERVERS],
     configs: [PathBuf; SERVERS],
     ports: [u16; SERVERS],
     relay_port: u16,
-    /// Those of the nodes.
+    /// Ports of the nodes.
     database_ports: [u16; NODES],
 }
 
 impl Site {
-    /// Empty tables called after `label`.
+    /// Makes empty tables named after `label`.
     fn new(cluster: &Cluster, label: &str) -> Self {
         let name = label.replace('-', "_");
         let database_ports = std::array::from_fn(|node| cluster.node(node).port().unwrap());
@@ -90,7 +91,7 @@ impl Site {
         site
     }
 
-    /// What `godwit db` is told of a node.
+    /// Returns the flags of `godwit db` for a node.
     fn flags(&self, node: usize) -> Vec<String> {
         let port = self.database_ports[node].to_string();
         let words =
@@ -104,9 +105,9 @@ impl Site {
         ServerProcess::launch_on(Command::new("env"), V4.server, ports, config, folder)
     }
 
-    /// What a node keeps of every address.
+    /// Returns a node's record of every address.
     fn kept(&self, cluster: &Cluster, node: usize) -> BTreeMap<IpAddr, Kept> {
-        // What was committed elsewhere may still be on its way.
+        // Commits of other nodes may still be on their way.
         let wait =
             format!("SET SESSION wsrep_sync_wait = 15; SELECT count(*) FROM {}.lease4", self.name);
         cluster.node(node).query("mysql", &wait).unwrap();
@@ -115,14 +116,14 @@ impl Site {
         kept_in(&file)
     }
 
-    /// Whether every node has what clients were promised.
+    /// Checks that every node has the leases that clients were granted.
     fn check(&self, cluster: &Cluster, clients: &Wanderers) -> Result<(), String> {
         (0..NODES).try_for_each(|node| {
             clients.chronicle.check(&format!("node {node}"), &self.kept(cluster, node))
         })
     }
 
-    /// The nodes that a server has connections to.
+    /// Returns the nodes that a server is connected to.
     fn nodes_of(&self, server: &ServerProcess) -> Vec<usize> {
         let inodes: Vec<String> = fs::read_dir(format!("/proc/{}/fd", server.pid()))
             .into_iter()
@@ -148,12 +149,12 @@ fn folders_of(label: &str) -> [TempFolder; SERVERS] {
     std::array::from_fn(|server| TempFolder::new(&format!("{label}-{server}")))
 }
 
-/// The servers are at the same address and have identifiers of their own.
+/// Returns the identifiers of the servers, which differ although the servers have the same address.
 fn server_ids() -> [Vec<u8>; SERVERS] {
     std::array::from_fn(|server| vec![127, 0, 0, 11 + server as u8])
 }
 
-/// The configuration of a server that keeps its leases in a file.
+/// Returns the configuration of a server with a lease file.
 fn configuration(folder: &TempFolder, server: usize) -> PathBuf {
     let path = (V4.configuration)(folder.path());
     let option = format!(
@@ -164,7 +165,7 @@ fn configuration(folder: &TempFolder, server: usize) -> PathBuf {
     path
 }
 
-/// Two servers, their clients, and what is killed under them.
+/// Cluster, servers and clients of a run.
 struct Run<'r> {
     cluster: &'r mut Cluster,
     site: Site,
@@ -173,7 +174,7 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
-    /// Kills a node under load, and a server perhaps, and goes on until they are back.
+    /// Kills a node under load, and a server if requested, and continues until they are back.
     fn moment(
         &mut self,
         node: usize,
@@ -200,7 +201,7 @@ impl Run<'_> {
         self.site.check(self.cluster, &self.clients)
     }
 
-    /// Notes what happens, and where the servers are.
+    /// Records an event, with the nodes that the servers are connected to.
     fn tell(&mut self, what: &str) {
         let nodes = self.servers.each_ref().map(|server| {
             server.as_ref().map(|server| self.site.nodes_of(server)).unwrap_or_default()
@@ -209,7 +210,7 @@ impl Run<'_> {
         self.clients.chronicle.note(Event::Incident(text));
     }
 
-    /// Ends the servers; all nodes must have the same, and that is what was promised.
+    /// Ends the servers and checks that all nodes have the same leases, as promised.
     fn end(mut self) -> Result<Wanderers, String> {
         self.clients.act_until_acknowledged(ACKNOWLEDGEMENTS_MIN)?;
         for server in self.servers.iter_mut().filter_map(Option::take) {
@@ -222,7 +223,7 @@ impl Run<'_> {
         differs.map_or(Ok(self.clients), |node| Err(format!("node {node} differs from node 0")))
     }
 
-    /// The last words of the servers.
+    /// Returns the last log lines of the servers.
     fn logs(&self) -> String {
         let logs = self.servers.iter().enumerate().filter_map(|(number, server)| {
             let log = server.as_ref()?.log();
@@ -234,8 +235,8 @@ impl Run<'_> {
     }
 }
 
-/// Has something done while clients go on. They do so on a thread of their own: the kernel ends nodes
-/// with the thread that has started them.
+/// Runs `act` while clients continue on a thread of their own: the kernel ends nodes with the
+/// thread that started them.
 fn while_acting<T>(clients: &mut Wanderers, act: impl FnOnce() -> T) -> Result<T, String> {
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {

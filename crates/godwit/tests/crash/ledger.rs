@@ -1,58 +1,58 @@
-//! What the server has promised to whom, from what it sent and nothing else.
+//! Promises of the server to its clients, derived only from the messages that it sent.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// What is kept of an address: whose it is, and whether the lease runs.
+/// Record of an address: its client, and whether the lease runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kept {
-    /// The number of the client.
+    /// Number of the client.
     pub(crate) client: u32,
-    /// False once it was given back or reclaimed.
+    /// False after a release or reclamation.
     pub(crate) is_assigned: bool,
-    /// When the client was heard last, seconds since 1970.
+    /// Time of the client's last message, in seconds since 1970.
     pub(crate) heard_s: u64,
 }
 
 impl Kept {
-    /// Whether the address is the client's, and its lease runs.
+    /// Returns true if the address is the client's and its lease runs.
     pub(crate) const fn is_lease_of(&self, client: u32) -> bool {
         self.client == client && self.is_assigned
     }
 }
 
-/// What an address was last said to be.
+/// Last promise about an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Promise {
-    /// The client has it.
+    /// Lease of the client.
     Granted(u32),
-    /// The client has sent a release: the server may have heard of it or not.
+    /// Release sent by the client, received by the server or not.
     Releasing,
-    /// The server has confirmed that the client gave it back.
+    /// Release confirmed by the server.
     Released(u32),
 }
 
-/// The promises of a server over all its lives.
+/// Promises of a server over all its restarts.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     promises: BTreeMap<IpAddr, Promise>,
-    /// Acknowledgements so far, of releases too.
+    /// Number of acknowledgements so far, including those of releases.
     pub(crate) acknowledged: u64,
 }
 
 impl Ledger {
-    /// The address that the client was granted.
+    /// Returns the address that the client was granted.
     pub(crate) fn lease_of(&self, client: u32) -> Option<IpAddr> {
         let mine = |promise: &Promise| *promise == Promise::Granted(client);
         self.promises.iter().find(|(_, promise)| mine(promise)).map(|(&address, _)| address)
     }
 
-    /// Addresses that clients were granted.
+    /// Returns the number of addresses granted to clients.
     pub(crate) fn leases(&self) -> usize {
         self.promises.values().filter(|promise| matches!(promise, Promise::Granted(_))).count()
     }
 
-    /// The server has acknowledged `address` to `client`.
+    /// Records that the server has acknowledged `address` to `client`.
     pub(crate) fn granted(&mut self, client: u32, address: IpAddr) -> Result<(), String> {
         if let Some(Promise::Granted(owner)) = self.promises.get(&address)
             && *owner != client
@@ -67,7 +67,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// The server has said no to `client`.
+    /// Checks the server's refusal of `client`.
     pub(crate) fn refused(&self, client: u32) -> Result<(), String> {
         match self.lease_of(client) {
             Some(address) => Err(format!("client {client} has {address} and was refused")),
@@ -75,19 +75,20 @@ impl Ledger {
         }
     }
 
-    /// A client asks for `address`, which is not granted: whatever was said of it before is over.
+    /// Records a request for `address`. If the address is not granted, earlier promises about it
+    /// end.
     pub(crate) fn asked(&mut self, address: IpAddr) {
         if !matches!(self.promises.get(&address), Some(Promise::Granted(_))) {
             self.promises.remove(&address);
         }
     }
 
-    /// The client that has `address` sends a release.
+    /// Records that the client of `address` sends a release.
     pub(crate) fn releasing(&mut self, address: IpAddr) {
         self.promises.insert(address, Promise::Releasing);
     }
 
-    /// The server has confirmed the release.
+    /// Records that the server has confirmed the release.
     pub(crate) fn released(&mut self, client: u32, address: IpAddr) {
         self.acknowledged += 1;
         if self.promises.get(&address) == Some(&Promise::Releasing) {
@@ -95,7 +96,7 @@ impl Ledger {
         }
     }
 
-    /// Whether what is kept keeps all promises.
+    /// Checks that the leases in `kept` keep all promises.
     pub(crate) fn check(&self, kept: &BTreeMap<IpAddr, Kept>) -> Result<(), String> {
         for (address, promise) in &self.promises {
             let found = kept.get(address);

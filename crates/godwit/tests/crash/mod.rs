@@ -1,10 +1,10 @@
-//! The server, or that of its database, is killed at random moments under load, with durability
-//! `always`, and started again on the same leases: whatever was acknowledged is there, and no address
-//! is two clients'.
+//! Kills of the server, or of its database, at random times under load with durability `always`,
+//! and restarts on the same leases: every acknowledged lease is there, and no address has two
+//! clients.
 //!
-//! A moment is drawn from the seed as a number of acknowledgements and of further messages; how far
-//! the server has come with those when SIGKILL meets it is the machine's own. `GODWIT_CRASH_MOMENTS`
-//! says how many moments, `GODWIT_CRASH_SEED` the first seed; `cargo xtask crash` sets both.
+//! The seed determines the time of a kill as a number of acknowledgements and of further messages.
+//! How far the server has got with those at SIGKILL depends on the machine. `GODWIT_CRASH_MOMENTS`
+//! sets the number of kills, `GODWIT_CRASH_SEED` the first seed; `cargo xtask crash` sets both.
 
 mod chronicle;
 mod clients;
@@ -23,33 +23,33 @@ pub(crate) use family::{Answer, Ask, Family, LINK6, Message, V4, V6, replace};
 pub(crate) use place::{Backend, Kind, Place};
 use testbed::database::{Database, Engine};
 
-/// Moments in the test command.
+/// Number of kills in the test command.
 const MOMENTS: u64 = 8;
-/// Moments of the same leases.
+/// Number of kills with the same leases.
 const MOMENTS_OF_PLACE: u64 = 10;
-/// Acknowledgements before a moment, at most.
+/// Maximum of acknowledgements before a kill.
 const ACKNOWLEDGEMENTS_MAX: u64 = 200;
-/// Further messages before a moment, at most.
+/// Maximum of further messages before a kill.
 const MESSAGES_MAX: u64 = 100;
 
-/// The number in the environment variable `name`, or `default`.
+/// Returns the number in the environment variable `name`, or `default`.
 pub(crate) fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// What all moments came to.
+/// Counts over all kills.
 #[derive(Debug, Default)]
 struct Tally {
     moments: u64,
-    /// Those in which the server of the database was killed.
+    /// Number of kills of the database server.
     databases: u64,
     acknowledged: u64,
     sent: u64,
     leases_found: u64,
 }
 
-/// Kills the server, or that of the database, at all moments that are asked for, and fails at the
-/// first broken promise.
+/// Kills the server or the database server as often as configured, and fails at the first broken
+/// promise.
 fn survives(suite: &str, kind: Kind, families: &[Family]) {
     let Some(mut backend) = Backend::start(kind) else { return };
     let moments = from_environment("GODWIT_CRASH_MOMENTS", MOMENTS);
@@ -60,7 +60,7 @@ fn survives(suite: &str, kind: Kind, families: &[Family]) {
         if left == 0 {
             break;
         }
-        // All families in the test command, too.
+        // Also the test command plays all families.
         let count = left.min(MOMENTS_OF_PLACE.min(moments.div_ceil(families.len() as u64)));
         let family = families[seed as usize % families.len()];
         let label = format!("{suite}-{seed}");
@@ -126,7 +126,7 @@ fn kill_again_and_again(
     Ok(())
 }
 
-/// Kills the server of databases while clients go on, and starts it again.
+/// Kills the database server while clients continue, and starts it again.
 fn kill_database(database: &mut Database, clients: &mut Clients) -> Result<(), String> {
     std::thread::scope(|scope| {
         let killer = scope.spawn(|| database.kill());

@@ -1,4 +1,4 @@
-//! Where a server keeps its leases, and what is there.
+//! Storage of a server's leases, and its contents.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,25 +12,25 @@ use crate::common::{TempFolder, run_bounded};
 use crate::crash::family::{Family, replace};
 use crate::crash::ledger::Kept;
 
-/// What leases are kept in.
+/// Kind of storage for leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Kea's lease file.
+    /// Lease file of Kea's format.
     Memfile,
-    /// A file of SQLite's.
+    /// SQLite file.
     Sqlite,
-    /// A server of databases.
+    /// Database server.
     Server(Engine),
 }
 
-/// What has to run for leases of this kind, for several places after one another.
+/// Processes that this kind of storage needs, for several places one after another.
 pub(crate) struct Backend {
     kind: Kind,
     server: Option<Database>,
 }
 
 impl Backend {
-    /// Starts it; `None`, said, where it is not installed.
+    /// Starts the database server, if any. Returns `None`, with a message, if it is not installed.
     pub(crate) fn start(kind: Kind) -> Option<Self> {
         let Kind::Server(engine) = kind else { return Some(Self { kind, server: None }) };
         if let Some(reason) = engine.missing() {
@@ -42,7 +42,7 @@ impl Backend {
         Some(Self { kind, server: Some(Database::start(engine, settings).unwrap()) })
     }
 
-    /// The server of databases, if there is one.
+    /// Returns the database server, if any.
     pub(crate) fn server(&mut self) -> Option<&mut Database> {
         self.server.as_mut()
     }
@@ -52,18 +52,18 @@ impl Backend {
     }
 }
 
-/// The files, or the database, of one server.
+/// Files, or database, of one server.
 pub(crate) struct Place {
     pub(crate) folder: TempFolder,
     pub(crate) config: PathBuf,
-    /// `-4` or `-6`.
+    /// Flag of the family: `-4` or `-6`.
     flag: &'static str,
-    /// The kind and the flags by which `godwit db` finds the leases; none of a lease file.
+    /// Kind and flags by which `godwit db` finds the leases; empty for a lease file.
     database: Vec<String>,
 }
 
 impl Place {
-    /// An empty place called `label`, and a configuration that names it.
+    /// Makes an empty place called `label`, and a configuration that names it.
     pub(crate) fn new(backend: &Backend, family: Family, label: &str) -> Self {
         let folder = TempFolder::new(label);
         let config = (family.configuration)(folder.path());
@@ -104,7 +104,7 @@ impl Place {
         place
     }
 
-    /// What is kept of every address.
+    /// Returns the stored lease of every address.
     pub(crate) fn kept(&self) -> BTreeMap<IpAddr, Kept> {
         let file = self.folder.path().join("leases.csv");
         if !self.database.is_empty() {
@@ -115,7 +115,7 @@ impl Place {
     }
 }
 
-/// Has `godwit db` do `verb` with the database that the flags in `database` name.
+/// Runs `godwit db` with `verb` on the database that the flags in `database` name.
 pub(crate) fn godwit_db(verb: &str, database: &[String], further: &[&str]) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
     command.args(["db", verb]).args(database).args(further);
@@ -123,7 +123,7 @@ pub(crate) fn godwit_db(verb: &str, database: &[String], further: &[&str]) {
     assert!(output.status.success(), "{command:?}: {output:?}");
 }
 
-/// Puts `setting` in the place of what the configuration says of a lease file.
+/// Replaces the lease file in the configuration by `setting`.
 pub(crate) fn replace_memfile(config: &Path, setting: &str) {
     let text = fs::read_to_string(config).unwrap();
     let start = text.find("\"type\": \"memfile\"").unwrap();
@@ -132,7 +132,8 @@ pub(crate) fn replace_memfile(config: &Path, setting: &str) {
     fs::write(config, format!("{}{setting}{}", &text[..start], &text[end..])).unwrap();
 }
 
-/// What a lease file keeps: the last row of an address counts, and one without an end does not.
+/// Returns the leases of a lease file: the last row of an address counts, and an incomplete row
+/// does not.
 pub(crate) fn kept_in(path: &Path) -> BTreeMap<IpAddr, Kept> {
     let text = fs::read_to_string(path).unwrap_or_default();
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
@@ -143,7 +144,7 @@ pub(crate) fn kept_in(path: &Path) -> BTreeMap<IpAddr, Kept> {
     lines.filter_map(|row| row_of(&row, columns)).collect()
 }
 
-/// The client's number is in the last four octets of its hardware address or DUID.
+/// Reads a row. The last four bytes of the hardware address or DUID are the client's number.
 fn row_of(row: &[&str], [state, expire, lifetime]: [usize; 3]) -> Option<(IpAddr, Kept)> {
     let octets: Vec<u8> =
         row.get(1)?.split(':').filter_map(|text| u8::from_str_radix(text, 16).ok()).collect();

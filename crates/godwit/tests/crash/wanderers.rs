@@ -1,5 +1,6 @@
-//! Clients behind a relay agent that knows several servers of the same link: each asks one server at a
-//! time, keeps its address at whichever it asks next, and turns to another one when there is no answer.
+//! Clients behind a relay agent that knows several servers of the same link: each sends to one
+//! server at a time, keeps its address at the next one, and changes the server when there is no
+//! reply.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -12,64 +13,66 @@ use crate::crash::chronicle::{Chronicle, Event};
 use crate::crash::family::{Answer, Ask, Family, Message};
 use crate::crash::galera::SERVERS;
 
-/// Clients altogether.
+/// Number of clients.
 const CLIENTS: u32 = 256;
-/// Messages that wait for the answers of one server at a time, at most.
+/// Maximum of messages that wait for replies of one server at a time.
 pub(crate) const MANY: usize = 16;
-/// The same while something else needs the processors.
+/// Maximum of messages that wait for replies of one server while something else needs the
+/// processors.
 pub(crate) const FEW: usize = 2;
-/// After so long without an answer a message is sent again, as clients do.
+/// Time without a reply after which a client sends a message again.
 const RETRANSMISSION: Duration = Duration::from_millis(500);
-/// How often; then the client turns to some server anew.
+/// Maximum of retransmissions; after them the client chooses a server anew.
 const RETRANSMISSIONS_MAX: u32 = 4;
-/// How long a client asks nobody else than the server that it sent a release to, unless that one has
-/// given it an address since: it has to hear of the release before others hear of the client, and
-/// tables do not tell more than seconds apart.
+/// Time that a client sends only to the server that it sent a release to, unless that server has
+/// given it an address since. That server must process the release before others receive messages
+/// of the client, and tables tell times apart by seconds only.
 const SETTLING: Duration = Duration::from_secs(20);
-/// A server that acknowledges nothing for so long will not do it any more. A client whose request for
-/// an offered address went unanswered asks nobody else meanwhile, unless that server has given it an
-/// address since: the request may still lie in the server's socket, and taking it frees, as in Kea,
-/// what the client was given elsewhere.
+/// Time without an acknowledgement after which a server will send none any more. A client whose
+/// request for an offered address got no reply sends to no other server in that time, unless that
+/// server has given it an address since: the request may still be in the server's socket, and
+/// processing it frees, as in Kea, the client's address at the other server.
 const SILENCE_MAX: Duration = Duration::from_secs(600);
-/// Between two looks at what waits.
+/// Interval between two looks at the waiting messages.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// A message that waits for its answer.
+/// Message that waits for its reply.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     client: u32,
     server: usize,
     ask: Ask,
-    /// When it was sent first, seconds since 1970.
+    /// Time of the first transmission, in seconds since 1970.
     since_s: u64,
     sent_at: Instant,
     retransmissions: u32,
 }
 
-/// All clients of the servers.
+/// Clients of the servers.
 pub(crate) struct Wanderers {
     family: Family,
     socket: UdpSocket,
     ports: [u16; SERVERS],
     server_ids: [Vec<u8>; SERVERS],
     random: Random,
-    /// By transaction identifier.
+    /// Waiting messages by transaction identifier.
     pending: BTreeMap<u32, Pending>,
     next_xid: u32,
-    /// Clients that sent a release or gave up a request, to whom, and until when nobody else is
-    /// asked.
+    /// Clients that sent a release or gave up a request, with the server and the time until which
+    /// they send to no other.
     settling: BTreeMap<u32, (usize, Instant)>,
-    /// [`MANY`] or [`FEW`].
+    /// Maximum of waiting messages per server: [`MANY`] or [`FEW`].
     pub(crate) in_flight_max: usize,
     pub(crate) chronicle: Chronicle,
-    /// Messages sent.
+    /// Number of messages sent.
     pub(crate) sent: u64,
-    /// Messages that were never answered.
+    /// Number of messages that got no reply.
     pub(crate) given_up: u64,
 }
 
 impl Wanderers {
-    /// Clients behind a relay agent at `relay_port`, of servers at `ports` with these identifiers.
+    /// Makes clients behind a relay agent at `relay_port`, of servers at `ports` with these
+    /// identifiers.
     pub(crate) fn new(
         family: Family,
         (ports, relay_port): ([u16; SERVERS], u16),
@@ -94,7 +97,7 @@ impl Wanderers {
         }
     }
 
-    /// Acts until every server has acknowledged `count` leases more.
+    /// Acts until every server has acknowledged `count` more leases.
     pub(crate) fn act_until_acknowledged(&mut self, count: u64) -> Result<(), String> {
         let enough = self.chronicle.acknowledged.map(|acknowledged| acknowledged + count);
         let is_short = move |acknowledged: [u64; SERVERS]| {
@@ -103,7 +106,7 @@ impl Wanderers {
         self.act_while(|chronicle| is_short(chronicle.acknowledged))
     }
 
-    /// Acts as long as `goes_on`, whether there are answers or not.
+    /// Acts while `goes_on` returns true, with or without replies.
     pub(crate) fn act_while(&mut self, goes_on: impl Fn(&Chronicle) -> bool) -> Result<(), String> {
         let mut heard =
             self.chronicle.acknowledged.map(|acknowledged| (acknowledged, Instant::now()));
@@ -123,13 +126,13 @@ impl Wanderers {
         Ok(())
     }
 
-    /// Takes what was sent to clients, and begins nothing.
+    /// Receives all replies, and begins nothing.
     pub(crate) fn receive_all(&mut self) -> Result<(), String> {
         while self.receive()? {}
         Ok(())
     }
 
-    /// Every server has as much to do as it may have.
+    /// Begins exchanges until every server has its maximum.
     fn begin_all(&mut self) {
         let mut in_flight = [0; SERVERS];
         self.pending.values().for_each(|pending| in_flight[pending.server] += 1);
@@ -140,7 +143,7 @@ impl Wanderers {
         }
     }
 
-    /// Some client that waits for nothing begins something with `server`.
+    /// Makes a random client that waits for nothing begin an exchange with `server`.
     fn begin_any(&mut self, server: usize) {
         let now = Instant::now();
         self.settling.retain(|_, (_, until)| *until > now);
@@ -188,7 +191,7 @@ impl Wanderers {
         self.sent += 1;
     }
 
-    /// Sends again what waits for too long, or gives it up.
+    /// Sends overdue messages again, or gives them up.
     fn repeat_overdue(&mut self) {
         let now = Instant::now();
         let overdue = |pending: &Pending| now - pending.sent_at >= RETRANSMISSION;
@@ -213,7 +216,7 @@ impl Wanderers {
         }
     }
 
-    /// Takes one answer, if one comes soon; whether one came.
+    /// Receives one reply if one comes soon, and returns true if one came.
     fn receive(&mut self) -> Result<bool, String> {
         let mut buffer = [0; 2048];
         match self.socket.recv_from(&mut buffer) {
@@ -233,11 +236,12 @@ impl Wanderers {
     fn hear(&mut self, port: u16, octets: &[u8]) -> Result<(), String> {
         let answer = (self.family.read)(octets).ok_or("an answer that cannot be read")?;
         let Answer { xid, is_offer, address, .. } = answer;
-        // A refusal names the address that the server listens at, which they share.
+        // A refusal names the servers' address, which they share, so the port tells them apart.
         let server = self.ports.iter().position(|own| *own == port);
         let server = server.ok_or("an answer of a stranger")?;
         self.chronicle.note(Event::Answered { xid, server, is_offer, address });
-        // What is not waited for was sent twice, or comes too late for the client to care.
+        // A reply that no message waits for belongs to a repeated request, or comes too late for
+        // the client.
         let Some(pending) = self.pending.remove(&xid) else { return Ok(()) };
         let Pending { client, ask, since_s, .. } = pending;
         match (ask, address) {

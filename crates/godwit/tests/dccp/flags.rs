@@ -1,8 +1,8 @@
-//! Flags that every command has which makes connections.
+//! Flags of every command that makes connections.
 
 use crate::dccp::{Listening, free_port, godwit, text};
 
-/// Commands, with what they need at least.
+/// Commands with their minimum of arguments.
 const COMMANDS: [&[&str]; 7] = [
     &["perf", "-c", "127.0.0.1", "-t", "0.05"],
     &["send", "127.0.0.1", "/dev/null"],
@@ -35,7 +35,7 @@ fn every_command_takes_them() {
         ] {
             assert!(help.contains(flag), "{} has no {flag}", command[0]);
         }
-        // The last one is wrong, so that nothing runs.
+        // The last flag is wrong, so that nothing runs.
         let flags = [
             "-p",
             "9",
@@ -95,7 +95,8 @@ fn debug_tells_what_a_connection_does() {
     server.end();
 }
 
-/// With the kernel's DCCP the commands work as with the own stack, and without it they say why not.
+/// Checks that the commands work with the kernel's DCCP as with Godwit's own stack, and report its
+/// absence without it.
 #[test]
 fn a_kernel_without_dccp_is_named_and_other_commands_refuse_it() {
     let protocols = std::fs::read_to_string("/proc/net/protocols").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM end every command, whatever it does at that moment, and it says 130.
+//! SIGINT and SIGTERM end every command in every state, with exit code 130.
 
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, UdpSocket};
@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use crate::dccp::{Listening, godwit};
 
-/// A command that does not end fails the test after this time.
+/// Time after which a command that still runs fails the test.
 const PATIENCE: Duration = Duration::from_secs(120);
 const SIGNALS: [&str; 2] = ["INT", "TERM"];
 
-/// A process that ends with this value.
+/// Process that ends with the value.
 struct Process(Child);
 
 impl Drop for Process {
@@ -24,7 +24,7 @@ impl Drop for Process {
 }
 
 impl Process {
-    /// Starts a command whose standard output nobody reads.
+    /// Starts a command whose standard output has no reader.
     fn start(words: &[&str]) -> Self {
         let mut command = godwit(words);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -79,7 +79,7 @@ impl Process {
         }
     }
 
-    /// Sends a signal; the command must end by it.
+    /// Sends a signal, which must end the command.
     fn interrupt(mut self, signal: &str, what: &str) {
         self.signal(signal);
         assert_eq!(self.end().code(), Some(130), "SIG{signal}: {what}");
@@ -97,7 +97,7 @@ fn while_data_flows() {
         for (receive, send) in [
             (&["recv", "/dev/null"][..], &["send", "127.0.0.1", "/dev/zero"][..]),
             (&["ttcp", "-r"], &["ttcp", "-t", "127.0.0.1", "-n", "1000000000"]),
-            // Nobody reads its standard output, so it waits for that.
+            // No process reads its standard output, so it waits for that.
             (&["recv"], &["send", "127.0.0.1", "/dev/zero"]),
         ] {
             for is_sender in [true, false] {
@@ -124,7 +124,7 @@ fn while_it_connects() {
             let port = mute.local_addr().expect("it is bound").port().to_string();
             let flags = ["--udp-port", &port, "--connect-timeout", "600"];
             let client = Process::start(&[words, &flags].concat());
-            // Its Request: handlers are installed by then.
+            // Its Request: the handlers are installed by then.
             mute.recv_from(&mut [0; 2_000]).expect("a Request");
             client.interrupt(signal, &format!("{words:?} while it connects"));
         }
@@ -160,14 +160,14 @@ fn while_it_closes() {
         let mut client = Process::start(&words);
         client.wait_for("OPEN");
         server.stop();
-        // The end of its input: it closes, and nobody answers.
+        // At the end of its input it closes, and no reply comes.
         drop(client.0.stdin.take());
         client.interrupt(signal, "send while it closes");
         drop(server);
     }
 }
 
-/// `--debug connection` tells every state from the first on.
+/// Checks that `--debug connection` prints every state from the first on.
 #[test]
 fn debug_tells_of_the_handshake() {
     let (_server, port) = receiver(&["recv", "/dev/null"]);
@@ -177,7 +177,8 @@ fn debug_tells_of_the_handshake() {
     assert!(said.contains("client: REQUEST\n"), "{said}");
 }
 
-/// A negotiation that fails names the feature and what both ends want, at either end's refusal.
+/// Checks that a failed negotiation names the feature and the values of both ends, whether the
+/// client or the server refuses.
 #[test]
 fn a_failed_negotiation_names_both_wishes() {
     for (server_ccid, client_ccid) in [("2", "3"), ("3", "2")] {

@@ -1,4 +1,4 @@
-//! Link-local addresses, which mean something only together with an interface.
+//! Link-local addresses, which are valid only together with an interface.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -12,10 +12,10 @@ fn dccp<'c>(command: &'c mut Command, words: &str) -> &'c mut Command {
     command.args([GODWIT, "dccp"]).args(words.split(' '))
 }
 
-/// A server in its namespace, which says on either output that it listens.
+/// Starts a server in its namespace, and waits for its message on either output that it listens.
 fn start(link: &Link, words: &str) -> Child {
     let mut command = link.at_server();
-    // Both outputs in one pipe: which of them it is depends on the command.
+    // Both outputs in one pipe: the output with the message depends on the command.
     let line = format!("exec {GODWIT} dccp {words} 2>&1");
     let mut child = command
         .args(["sh", "-c", &line])
@@ -37,7 +37,7 @@ fn end(mut server: Child) -> String {
     said
 }
 
-/// What a client prints in its namespace.
+/// Returns the output of a client in its namespace.
 fn meet(link: &Link, words: &str) -> Vec<u8> {
     let output = dccp(&mut link.at_client(), words).output().expect("the binary runs");
     let said = text(&output.stdout) + &text(&output.stderr);
@@ -45,7 +45,7 @@ fn meet(link: &Link, words: &str) -> Vec<u8> {
     output.stdout
 }
 
-/// The number of the client's interface.
+/// Returns the number of the client's interface.
 fn index(link: &Link) -> u32 {
     link.opened_at_client(|| netio::interface::named(CLIENT_END).expect("it is there").index)
 }

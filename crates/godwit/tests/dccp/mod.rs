@@ -22,19 +22,19 @@ fn godwit(words: &[&str]) -> Command {
     command
 }
 
-/// A UDP port of the test's own.
+/// Returns a UDP port of the test.
 fn free_port() -> String {
     common::free_port().to_string()
 }
 
-/// A process that listens.
+/// Process that listens.
 struct Listening {
     child: Child,
     port: String,
 }
 
 impl Listening {
-    /// Starts it and waits until it says, to either output, that it listens.
+    /// Starts the process and waits until it prints, to either output, that it listens.
     fn start(words: &[&str], says_to_stdout: bool) -> Self {
         let port = free_port();
         let mut child = godwit(words)
@@ -61,7 +61,7 @@ impl Listening {
         godwit(words).args(["--udp-port", &self.port]).output().expect("the binary runs")
     }
 
-    /// Its end: exit code and standard output.
+    /// Waits for the end of the process, and returns exit code and standard output.
     fn end(mut self) -> (Option<i32>, Vec<u8>) {
         let mut text = Vec::new();
         let output = self.child.stdout.as_mut().expect("it is piped");
@@ -83,11 +83,11 @@ fn number(value: &Value, pointer: &str) -> f64 {
     found.unwrap_or_else(|| panic!("no number at {pointer} of {value:#}"))
 }
 
-/// Both ends of a run tell the same of it: a document of each.
+/// Returns the documents of both ends of a run, which must agree.
 fn measured(words: &[&str]) -> [Value; 2] {
     let server = Listening::start(&["perf", "-s", "-1", "--json"], false);
     let client = server.meet(&[&["perf", "-c", "127.0.0.1", "--json"][..], words].concat());
-    // On a busy machine less than 95 % of a rate may arrive, which both ends say by 3.
+    // On a busy machine less than 95 % of a rate may arrive, which both ends report by exit code 3.
     let is_sound = |code| code == Some(0) || (code == Some(3) && words.contains(&"-b"));
     let said = format!("{}{}", text(&client.stdout), text(&client.stderr));
     assert!(is_sound(client.status.code()), "{:?}: {said}", client.status);
@@ -178,7 +178,7 @@ fn lines_are_for_people() {
 #[test]
 fn a_rate_that_is_not_reached_falls_short() {
     let server = Listening::start(&["perf", "-s", "-1"], true);
-    // One datagram in the send queue, and a window of four: far from a terabit.
+    // One datagram in the send queue, and a window of four: far less than a terabit.
     let words = ["-t", "0.2", "-b", "1000g", "--set", "tx_qlen=1"];
     let client = server.meet(&[&["perf", "-c", "127.0.0.1"][..], &words].concat());
     assert_eq!(client.status.code(), Some(3), "{}", text(&client.stderr));
@@ -235,7 +235,7 @@ fn bad_arguments_are_told() {
 
 #[test]
 fn a_pipe_goes_through() {
-    // No more than the receive queue holds, so that nothing is lost however slow the reader is.
+    // At most as much as the receive queue holds, so that a slow reader loses nothing.
     let input: Vec<u8> = (0..200_000_u32).map(|index| (index % 251) as u8).collect();
     let mut receiver = Listening::start(&["recv"], false);
     let mut sender = godwit(&["send", "127.0.0.1", "-l", "1000", "--udp-port", &receiver.port])
@@ -255,7 +255,8 @@ fn a_pipe_goes_through() {
     assert!(output == input, "{} of {} octets: {said}", output.len(), input.len());
 }
 
-/// DCCP has no flow control: what a reader does not take in time is dropped behind 4,096 datagrams.
+/// Checks that a receiver reports its drops: DCCP has no flow control, so it drops datagrams after
+/// 4,096 that its reader has not taken.
 #[test]
 fn recv_tells_what_it_dropped() {
     let mut receiver = Listening::start(&["recv"], false);
@@ -264,7 +265,7 @@ fn recv_tells_what_it_dropped() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the binary starts");
-    // Nobody reads its output: a pipe takes 64 KiB.
+    // No process reads its output: a pipe takes 64 KiB.
     let all = 6_000;
     let input = vec![7; all * 100];
     sender.stdin.take().expect("it is piped").write_all(&input).expect("it is read");
@@ -325,7 +326,7 @@ fn conformance_judges_our_own_listener() {
         text(&output.stderr)
     );
 
-    // A relay that swallows what refuses a service.
+    // A relay that drops the refusal of a service.
     let relay = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has ports");
     let way = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has ports");
     let port = relay.local_addr().expect("it is bound").port().to_string();
@@ -374,7 +375,7 @@ fn conformance_lists_its_cases() {
     assert_eq!(text(&output.stdout).lines().count(), 18);
 }
 
-/// A folder that goes away with the value.
+/// Folder that the value removes when it is dropped.
 struct Folder(std::path::PathBuf);
 
 impl Folder {
@@ -411,7 +412,7 @@ fn a_probe_tells_what_congestion_control_knew() {
         assert!(!samples.is_empty());
         assert!(samples.iter().all(|sample| sample["ccid"] == profile));
         assert!(samples.iter().all(|sample| sample["rtt_us"].is_u64() && sample[known].is_u64()));
-        // What is sent by the samples is what was sent.
+        // The samples' sum is the amount that was sent.
         for flow in 0..2 {
             let local = client["flows"][flow]["local"].as_str().expect("an address");
             let source = local.replace(" port ", ":");
@@ -424,7 +425,8 @@ fn a_probe_tells_what_congestion_control_knew() {
             }
             let pointer = format!("/flows/{flow}/directions/0/sent/bytes");
             let share = bytes / number(&client, &pointer);
-            // What was sent behind the last sample, which may be long before the end, is not in there.
+            // Data sent after the last sample, which may be long before the end, is missing in the
+            // sum.
             assert!(share > 0.0 && share < 1.001, "{share} of what was sent by {source}");
         }
         let page = std::fs::read_to_string(page).expect("the page was written");

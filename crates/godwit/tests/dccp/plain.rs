@@ -1,4 +1,4 @@
-//! One end is this command without a control exchange, the other one a program that knows nothing of it.
+//! `perf` without a control exchange, against a program that does not know it.
 
 use std::io::Read;
 use std::net::Ipv4Addr;
@@ -19,7 +19,7 @@ fn echo() -> ServiceCode {
 fn a_plain_receiver_counts_the_datagrams_of_any_program() {
     let flags = ["--plain", "-1", "--json", "-p", "7", "--service-code", "SC:ECHO"];
     let server = Listening::start(&[&["perf", "-s"][..], &flags].concat(), false);
-    // What begins like a message of perf's is data here, and draws no answer.
+    // Data that begins like a message of perf is plain data here, and causes no reply.
     let datagrams =
         [&b"hello"[..], b"", b"gW\x01\x01{\"datagram_bytes\":9,\"duration_ms\":9}", b"gW\x01\x02"];
     let address = Ipv4Addr::LOCALHOST.into();
@@ -58,7 +58,7 @@ fn a_plain_sender_needs_nothing_but_a_listener() {
         while let Some(datagram) = connection.receive().expect("it closes") {
             count += 1;
             bytes += datagram.len();
-            // What is sent when the other end has just closed is nobody's.
+            // A datagram sent just after the other end closed is lost.
             let _ = connection.send(&datagram);
         }
         (count, bytes)
@@ -73,11 +73,11 @@ fn a_plain_sender_needs_nothing_but_a_listener() {
     let document = document(&output.stdout);
     let sent = document.pointer("/flows/0/directions/0").expect("it sent");
     assert!(sent["received"].is_null(), "the other end tells nothing: {sent:#}");
-    // 0.3 s of 800 kbit/s, and nothing but those.
+    // 0.3 s of 800 kbit/s, and nothing else.
     let all = number(sent, "/sent/datagrams");
     assert_eq!(all + number(sent, "/sent/never_sent"), 30.0);
     assert_eq!((count as f64, bytes), (all, count as usize * 1_000));
-    // What came back was counted, too.
+    // Returned datagrams were counted, too.
     let back = document.pointer("/flows/0/directions/1/received").expect("it came back");
     assert!((1.0..=30.0).contains(&number(back, "/datagrams")), "{document:#}");
 }
@@ -105,7 +105,7 @@ fn plain_ends_meet_send_and_recv() {
     let mut stderr = receiver.child.stderr.take().expect("it is piped");
     let (code, output) = receiver.end();
     stderr.read_to_string(&mut told).expect("it can be read");
-    // A hundred, unless the machine was elsewhere for a while.
+    // A hundred, unless the machine was busy for a while.
     let count = output.len() / 100;
     assert!(code == Some(0) && (1..=100).contains(&count), "{told}");
     assert!(

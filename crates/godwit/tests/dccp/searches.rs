@@ -1,10 +1,10 @@
-//! The search for the highest constant rate, over loopback.
+//! Search for the highest constant rate, over loopback.
 
 use serde_json::Value;
 
 use crate::dccp::{Listening, document, number, text};
 
-/// What a search found, towards a server that does not end with the first connection.
+/// Returns the result of a search against a server that does not end with the first connection.
 fn searched(words: &[&str]) -> (Option<i32>, Value) {
     let mut server = Listening::start(&["perf", "-s"], true);
     let common = ["perf", "-c", "127.0.0.1", "--search", "--json", "-t", "0.1"];
@@ -44,7 +44,7 @@ fn a_search_doubles_until_too_much_is_missing() {
     match code {
         Some(0) => {
             let rate = number(&found, "/found_bits_per_s");
-            // Higher ones may have been tried, and missed, after it.
+            // The search may have tried, and missed, higher rates after it.
             let is_confirmed = steps.iter().any(|step| {
                 (&step["purpose"], &step["outcome"]) == (&"confirm".into(), &"met".into())
                     && (number(step, "/bits_per_s") - rate).abs() < 1.0
@@ -52,7 +52,7 @@ fn a_search_doubles_until_too_much_is_missing() {
             assert!(is_confirmed, "{found:#}");
             assert!(number(&found, "/missed_bits_per_s") > rate);
         }
-        // A machine that is busy elsewhere may miss everything.
+        // A busy machine may miss every rate.
         Some(3) => assert!(found["found_bits_per_s"].is_null(), "{found:#}"),
         code => panic!("{code:?}"),
     }
@@ -61,7 +61,7 @@ fn a_search_doubles_until_too_much_is_missing() {
 #[test]
 fn a_search_says_each_step() {
     let mut server = Listening::start(&["perf", "-s"], true);
-    // All may be missing: nothing is missed, and the rate doubles up to the end.
+    // All datagrams may be lost: no step misses, and the rate doubles up to the end.
     let words =
         ["perf", "-c", "127.0.0.1", "--search", "-t", "0.02", "-b", "500g", "--loss", "99.99"];
     let output = server.meet(&words);

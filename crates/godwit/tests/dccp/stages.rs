@@ -2,7 +2,8 @@
 
 use crate::dccp::{Folder, document, godwit, number, text};
 
-/// Whether the command could not make namespaces; only where nothing insists on them.
+/// Returns true if the command could not make namespaces. With GODWIT_REQUIRE_TOOLS that fails the
+/// test.
 fn is_without_root(stderr: &[u8]) -> bool {
     let is_refused = text(stderr).contains("need root");
     if is_refused {
@@ -15,7 +16,7 @@ fn is_without_root(stderr: &[u8]) -> bool {
 #[test]
 fn the_regression_makes_its_own_network() {
     let common = ["regression", "-t", "2", "--runs", "1", "--only", "loss1", "--json"];
-    // Version of IP, carrier, and flags that are handed on to both ends.
+    // IP version, carrier, and flags that the command passes on to both ends.
     let flags =
         ["--carrier", "udp", "-6", "--udp-port", "7001", "-p", "7", "--service-code", "SC:REGR"];
     for words in [common.to_vec(), [&common[..], &flags, &["--tx-ccid", "3"]].concat()] {
@@ -23,7 +24,7 @@ fn the_regression_makes_its_own_network() {
         if is_without_root(&measured.stderr) {
             return;
         }
-        // Two seconds are mostly the beginning: whether the mean is accepted says nothing.
+        // Two seconds are mostly the beginning: an accepted or refused mean proves nothing.
         let code = measured.status.code();
         assert!(matches!(code, Some(0 | 3)), "{code:?}: {}", text(&measured.stderr));
         let document = document(&measured.stdout);
@@ -36,7 +37,7 @@ fn the_regression_makes_its_own_network() {
             assert_eq!((&row["case"], &row["ccid"]), (&"loss1".into(), &ccid.into()));
             assert_eq!(row["clock"], "real");
             assert!(number(row, "/mean_bits_per_s") > 0.0);
-            // 3.05 Mbit of 2007, which were binary, of 1,424 octets.
+            // 3.05 Mbit of 2007, which were binary, of 1,424 bytes.
             let desired = 3_199_222.0 * number(&document, "/datagram_bytes") / 1_424.0;
             assert!((number(row, "/desired_bits_per_s") - desired).abs() < 1.0);
             assert_eq!(row["linux_2007_bits_per_s"].is_array(), ccid == 3);
@@ -75,7 +76,7 @@ fn on_the_virtual_clock_a_minute_takes_less() {
 #[test]
 fn flows_share_a_link_with_tcp() {
     let words = ["fairness", "-t", "2", "--link", "delay 5ms rate 10mbit limit 60", "--json"];
-    // Every kernel has reno, and cubic is what is used unless asked.
+    // Every kernel has reno, and cubic is the default.
     for (flags, algorithm) in
         [(&[][..], "cubic"), (&["--tcp", "reno", "--set", "tx_qlen=9"], "reno")]
     {
@@ -83,7 +84,7 @@ fn flows_share_a_link_with_tcp() {
         if is_without_root(&measured.stderr) {
             return;
         }
-        // Two seconds say nothing of who gets how much.
+        // Two seconds say nothing about the shares.
         let code = measured.status.code();
         assert!(matches!(code, Some(0 | 3)), "{code:?}: {}", text(&measured.stderr));
         let document = document(&measured.stdout);

@@ -1,4 +1,4 @@
-//! Sequences played on two daemons at once.
+//! Sequences played on two servers at once.
 
 use base::Random;
 use scenario::Family;
@@ -15,43 +15,43 @@ use super::value::{self, Fields};
 use super::wires::BothWires;
 use crate::subjects::process::Make;
 
-/// Ends the signatures of sequences in a shared network.
+/// End of signatures of sequences in a shared network.
 const IN_A_NETWORK: &str = ", in a shared network";
 
-/// Ends the signature where Kea gives what is reserved for the client, in DHCPv6 where the client has
-/// reservations of several identifiers.
+/// End of a signature if Kea gives something that is reserved for the client, in DHCPv6 if the
+/// client has reservations of several identifiers.
 const FURTHER: &str = ", reserved for it";
 
-/// Ends the signature where an address is concerned that is reserved for another client.
+/// End of a signature about an address that is reserved for another client.
 const RESERVED: &str = ", reserved for another";
 
-/// Ends the signature where something is given that is from another subnet than that of the link.
+/// End of a signature if the server gives something from another subnet than that of the link.
 const FROM_ANOTHER_SUBNET: &str = ", from another subnet";
 
-/// What came of a sequence.
+/// Result of a sequence.
 #[derive(Clone, Debug)]
 pub(super) enum Outcome {
     Alike,
     Differs(Signature),
-    /// Both refuse the configuration, Godwit for this reason.
+    /// Refusal of the configuration by both servers, with Godwit's reason.
     Refused(String),
 }
 
-/// Godwit and a version of Kea with a protocol, and the differences that are known.
+/// Godwit and a version of Kea with a protocol, and the known differences.
 pub(super) struct Comparison {
     pub(super) protocol: &'static dyn Protocol,
     pub(super) kea: Make,
     pub(super) known: Known,
-    /// The links of both daemons where clients are on them.
+    /// Links of both servers, if clients are on them.
     pub(super) wires: Option<BothWires>,
 }
 
-/// The first thing in which two daemons differ.
+/// First difference between two servers.
 #[derive(Clone, Debug)]
 pub(super) struct Signature {
-    /// The messages and fields that differ.
+    /// Messages and fields that differ.
     pub(super) text: String,
-    /// What both have in those fields.
+    /// Values of those fields in both replies.
     pub(super) values: Vec<String>,
 }
 
@@ -61,26 +61,27 @@ impl Signature {
     }
 }
 
-/// A sequence in which two daemons differ.
+/// Sequence in which two servers differ.
 #[derive(Clone, Debug)]
 pub(super) struct Difference {
     pub(super) signature: Signature,
     /// Seed of the batch.
     pub(super) seed: u64,
-    /// The globals with the sequence.
+    /// Globals of the sequence.
     pub(super) globals: Value,
     pub(super) sequence: Value,
 }
 
 impl Difference {
-    /// Returns whether `outcome` is this difference.
+    /// Returns true if `outcome` is this difference.
     pub(super) fn is_shown_by(&self, outcome: &Outcome) -> bool {
         matches!(outcome, Outcome::Differs(found) if found.text == self.signature.text)
     }
 }
 
 impl Comparison {
-    /// Returns the sequences of `seed` in which the two differ. Nearly all must have been played.
+    /// Returns the sequences of `seed` in which the two servers differ. Asserts that nearly all
+    /// were played.
     pub(super) fn differences(&self, seed: u64) -> Vec<Difference> {
         let mut random = Random::from_seed(seed);
         let mut globals = self.protocol.globals(&mut random);
@@ -106,7 +107,7 @@ impl Comparison {
         different.collect()
     }
 
-    /// Plays `sequences` on both; the first difference of each.
+    /// Plays `sequences` on both servers, and returns the first difference of each.
     pub(super) fn outcomes(&self, globals: &Value, sequences: &[Value]) -> Vec<Outcome> {
         let (ours, theirs) = std::thread::scope(|scope| {
             let ours = scope.spawn(|| self.play(Make::Godwit, globals, sequences));
@@ -144,7 +145,7 @@ impl Comparison {
         }]
     }
 
-    /// Returns the first thing in which the two differ in `scope` that is not known.
+    /// Returns the first unknown difference between the two servers in `scope`.
     fn first(
         &self,
         [ours, theirs]: [&Played; 2],
@@ -152,7 +153,7 @@ impl Comparison {
         ignores_client_ids: bool,
     ) -> Option<Signature> {
         let answers = ours.answers.iter().zip(&theirs.answers);
-        // What is left of a lease depends on how long ago the daemon gave it.
+        // The remaining time of a lease depends on when the server gave it.
         let slack_s = ours.took_s.max(theirs.took_s) + 1;
         let gist = |reply: &Fields| self.gist(reply);
         let names = self.protocol.leased_fields();
@@ -213,7 +214,7 @@ impl Comparison {
         Some(found)
     }
 
-    /// Returns what is different in two replies to the message `sent`.
+    /// Returns the differences between two replies to the message `sent`.
     fn unlike(
         &self,
         sent: &str,
@@ -235,7 +236,7 @@ impl Comparison {
             let reply = known_name;
             !self.known.has_field(Differing { field, sent, reply, ours, theirs, after: "" })
         });
-        // A time that is left out since it is not shorter than the next one may be so a second
+        // A time that is left out because it is not shorter than the next one may be so a second
         // later.
         differing.retain(|field| {
             let Some(longer) = self.protocol.longer_lifetime(field) else { return true };
@@ -271,8 +272,8 @@ impl Comparison {
         commands::result(reply).unwrap_or_else(|| self.protocol.reply_gist(reply))
     }
 
-    /// Returns what is different in the statistics that Kea has after the message or command
-    /// `name`, where `after` tells what happened before.
+    /// Returns the differences in the statistics that Kea has after the message or command `name`,
+    /// where `after` describes earlier events.
     fn counters_unlike(
         &self,
         name: &str,
@@ -282,7 +283,7 @@ impl Comparison {
     ) -> Option<Signature> {
         let mut differing = value::differing(ours, theirs, |_, _, theirs| theirs.is_none());
         differing.retain(|counter| {
-            // Kea makes some of a subnet that is none of its own, when a command names it.
+            // Kea makes some counters of a foreign subnet when a command names it.
             let subnet = counter.split('.').next().unwrap_or_default();
             let is_there = ours.keys().any(|own| own.split('.').next() == Some(subnet));
             let kind = commands::kind(counter);

@@ -3,21 +3,22 @@
 use base::Random;
 use serde_json::{Map, Value, json};
 
-/// Clients of a sequence.
+/// Number of clients of a sequence.
 pub(super) const CLIENTS: u64 = 3;
 
-/// Member of the globals that the daemons do not get: they have a second after each message.
+/// Member of the globals that the servers do not get: if true, they have a second after each
+/// message.
 pub(super) const RESTS: &str = "@rests";
 
-/// Messages of a sequence, at most.
+/// Maximum of messages of a sequence.
 pub(super) const STEPS_MAX: u64 = 8;
 
-/// Returns one of `items`.
+/// Returns a random one of `items`.
 pub(super) fn pick<'a, T>(random: &mut Random, items: &'a [T]) -> &'a T {
     random.pick(items).expect("no list of choices is empty")
 }
 
-/// Adds some of `choices` to `map`, each with a chance of one in `chance`.
+/// Adds random ones of `choices` to `map`, each with a chance of one in `chance`.
 pub(super) fn add_some(
     random: &mut Random,
     map: &mut Map<String, Value>,
@@ -31,7 +32,7 @@ pub(super) fn add_some(
     }
 }
 
-/// Returns some of the `option-data` in `menu`; of those with one name at most one.
+/// Returns random ones of the `option-data` in `menu`, at most one of each name.
 pub(super) fn some_options(random: &mut Random, menu: &[Value]) -> Vec<Value> {
     let mut chosen: Vec<Value> = Vec::new();
     for entry in menu {

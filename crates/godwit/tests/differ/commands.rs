@@ -1,17 +1,17 @@
 //! Control commands among the messages of a sequence, and the statistics of its subnets.
 //!
-//! A step with a `command` sends that to the control socket. Its `arguments` have the marks of the
-//! sequence and of what its clients learned; `subnet-id` and the list `subnets` have the numbers of
-//! its subnets in the sequence, from 0 on.
+//! A step with a `command` sends it to the control socket. Its `arguments` have the marks of the
+//! sequence and of the values that its clients learned; `subnet-id` and the list `subnets` have the
+//! numbers of its subnets in the sequence, from 0 on.
 
 use serde_json::{Value, json};
 
 use super::value::Fields;
 
-/// Members of answers that tell the time, or what one of the daemons lacks.
+/// Members of answers that contain the time, or that one of the servers lacks.
 const LEFT_OUT: [&str; 2] = ["cltt", "pool-id"];
 
-/// Stands in the place of a reply where statistics differ.
+/// Name that is used instead of a reply if statistics differ.
 pub(super) const COUNTERS: &str = "counters";
 
 /// Field of an answer with its result.
@@ -22,12 +22,12 @@ pub(super) fn result(fields: &Fields) -> Option<String> {
     fields.get(RESULT).map(|result| format!("result {result}"))
 }
 
-/// Returns whether `step` is a command.
+/// Returns true if `step` is a command.
 pub(super) fn is_command(step: &Value) -> bool {
     step.get("command").is_some()
 }
 
-/// Returns the command of `step`, whose marks are replaced, with identifiers for the subnets of
+/// Returns the command of `step` with its marks replaced and the identifiers of the subnets of
 /// sequence `index`.
 pub(super) fn command(step: &Value, index: usize) -> Value {
     let mut arguments = step["arguments"].clone();
@@ -54,7 +54,7 @@ pub(super) fn subnet_id(index: usize, number: usize) -> usize {
     2 * index + number + 1
 }
 
-/// Returns the sequence and the number in it of the subnet with the identifier `id`.
+/// Returns the sequence of the subnet with the identifier `id`, and the subnet's number in it.
 pub(super) fn sequence_of(id: usize) -> Option<(usize, usize)> {
     let number = id.checked_sub(1)?;
     Some((number / 2, number % 2))
@@ -93,7 +93,7 @@ fn normalize(value: &mut Value) {
 /// Returns the statistics of the subnets of each of `count` sequences, without the identifiers.
 ///
 /// # Errors
-/// The answer is none of statistics.
+/// The answer has no statistics.
 pub(super) fn counters(answer: &str, count: usize) -> Result<Vec<Fields>, String> {
     let answer: Value =
         serde_json::from_str(answer).map_err(|error| format!("{error}: {answer}"))?;
@@ -110,26 +110,28 @@ pub(super) fn counters(answer: &str, count: usize) -> Result<Vec<Fields>, String
     Ok(counters)
 }
 
-/// Returns whether Kea 3.0 counts `counter` otherwise than later versions do, or by the second in
+/// Returns true if Kea 3.0 counts `counter` differently from later versions, or by the second in
 /// which it gave a lease: it repeats none in that second.
 pub(super) fn is_incomparable(counter: &str) -> bool {
     counter.contains("allocation-fail") || counter.contains("lease-reuses")
 }
 
-/// Counters of Kea's that are wrong from some moment of a sequence on.
+/// Kea's counters that are wrong from some point of a sequence on.
 #[derive(Debug, Default)]
 pub(super) struct CounterDoubts {
-    /// What is assigned or declined in pools, since leases were wiped: Kea does not lower it.
+    /// True after leases were wiped: Kea does not lower its counters of assigned and declined
+    /// leases in pools.
     is_wiped: bool,
-    /// What is assigned, since it was below zero: Kea lowers it by what it did not count.
+    /// True after a counter was below zero: Kea lowers its counters of assigned leases for leases
+    /// that it did not count.
     was_below_zero: bool,
-    /// What is assigned in DHCPv6 subnets, since something may have ended that Kea did not count
-    /// because it lies outside of the pools: Kea is too low.
+    /// True if a DHCPv6 lease may have ended that Kea did not count because it is outside the
+    /// pools: Kea's counter of assigned leases in the subnet is then too low.
     may_end_uncounted: bool,
 }
 
 impl CounterDoubts {
-    /// Takes note of the message or command `name` and of what Kea counts after it.
+    /// Records the message or command `name` and Kea's counters after it.
     pub(super) fn note(&mut self, name: &str, theirs: Option<&Fields>) {
         self.is_wiped |= name.ends_with("-wipe");
         let mut values = theirs.into_iter().flat_map(Fields::values);
@@ -138,7 +140,8 @@ impl CounterDoubts {
         self.may_end_uncounted |= enders.iter().any(|begin| name.starts_with(begin));
     }
 
-    /// Returns whether they are about counters of the kind `kind`, each with its value of both.
+    /// Returns true if the doubts concern counters of the kind `kind`, each with the values of both
+    /// servers.
     pub(super) fn concern(&self, kind: &str, [ours, theirs]: [&Fields; 2]) -> bool {
         let number = |fields: &Fields| fields.get(kind)?.parse::<i64>().ok();
         let is_lower = number(theirs) < number(ours);

@@ -1,4 +1,4 @@
-//! Differences that have a verdict: `conformance/differences.toml`.
+//! Differences that have a verdict, from `conformance/differences.toml`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,42 +9,41 @@ use super::value::{self, Fields};
 use crate::common::manual::running_text;
 use crate::subjects::process::Make;
 
-/// A difference with its verdict: one of a whole exchange, or of a field of some replies or leases.
+/// Difference with its verdict: one of a whole exchange, or of a field of some replies or leases.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
-    /// The family in which the two differ.
+    /// Family in which the two servers differ.
     family: Family,
-    /// The messages and fields that differ; a `*` stands for any text.
+    /// Messages and fields that differ; a `*` matches any text.
     signature: Option<String>,
-    /// The type of the replies, with `field`; `lease` for a field of leases.
+    /// Type of the replies, with `field`; `lease` for a field of leases.
     reply: Option<String>,
-    /// The field that differs; a `*` stands for any text.
+    /// Field that differs; a `*` matches any text.
     field: Option<String>,
-    /// The beginning of the name of the message that the reply answers, with `reply`.
+    /// Beginning of the name of the message that the reply answers, with `reply`.
     sent: Option<String>,
-    /// Fields of Godwit's reply, each with digits that it must contain; `none` where it lacks the
+    /// Fields of Godwit's reply, each with digits that it must contain; `none` if it lacks the
     /// field.
     #[serde(default)]
     holds: BTreeMap<String, String>,
-    /// Fields of Kea's reply, each with text that it contains; `^` is its beginning, `$` its end,
-    /// `none` stands for a reply without the field.
-    /// `not UTF-8` stands for hexadecimal digits of octets that no name keeps, `not ASCII` for any
-    /// other characters.
+    /// Fields of Kea's reply, each with text that it contains. `^` is its beginning, `$` its end,
+    /// and `none` means a reply without the field. `not UTF-8` means hexadecimal digits of bytes
+    /// that no name keeps, `not ASCII` any other characters.
     #[serde(default)]
     kea_has: BTreeMap<String, String>,
-    /// How the signature of the difference would end, with `reply`: what happened before it.
+    /// End of the signature of the difference, with `reply`: the earlier events.
     after: Option<String>,
-    /// True where Kea's number is lower than Godwit's, or is none.
+    /// True if Kea's number is lower than Godwit's, or is missing.
     #[serde(default)]
     kea_is_lower: bool,
-    /// Which versions of Kea: `2.2`, `3.0`.
+    /// Versions of Kea: `2.2`, `3.0`.
     kea: Vec<String>,
-    /// Who is right.
+    /// Verdict: the server that is right.
     verdict: Verdict,
-    /// Words of the manual that tell users, unless newer versions of Kea do the same.
+    /// Words of the manual that inform users, unless newer versions of Kea do the same.
     manual: Option<String>,
-    /// Why.
+    /// Reason of the verdict.
     note: String,
 }
 
@@ -55,25 +54,25 @@ struct File {
     difference: Vec<Entry>,
 }
 
-/// A field that differs, and where it is.
+/// Field that differs, with its message and replies.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Differing<'a> {
     /// Name of the field.
     pub(super) field: &'a str,
-    /// Name of the message that was sent; nothing for leases.
+    /// Name of the message; empty for leases.
     pub(super) sent: &'a str,
     /// Name of the reply, or `lease`.
     pub(super) reply: &'a str,
-    /// Godwit's reply or lease.
+    /// Reply or lease of Godwit.
     pub(super) ours: &'a Fields,
-    /// Kea's.
+    /// Reply or lease of Kea.
     pub(super) theirs: &'a Fields,
     /// Earlier events that matter, in the words of the ends of signatures.
     pub(super) after: &'a str,
 }
 
 impl Differing<'_> {
-    /// Returns whether Kea's number is lower, or is none.
+    /// Returns true if Kea's number is lower, or is missing.
     fn is_lower(&self) -> bool {
         let number = |fields: &Fields| fields.get(self.field)?.parse::<i128>().ok();
         number(self.theirs) < number(self.ours)
@@ -81,8 +80,8 @@ impl Differing<'_> {
 }
 
 impl Entry {
-    /// Returns whether it is whole, and users can read of it in `manual`: in `Coming from Kea`, where
-    /// what is right by an RFC names that.
+    /// Returns true if the entry is complete, and `manual` has its words: in `Coming from Kea`,
+    /// which names the RFC by which an entry is right.
     fn is_sound(&self, manual: &str) -> bool {
         let is_one = self.signature.is_some() != self.field.is_some();
         let has_reply = self.reply.is_some() == self.field.is_some();
@@ -98,7 +97,7 @@ impl Entry {
     }
 }
 
-/// The entries of the file for a family and a version of Kea.
+/// Entries of the file for a family and a version of Kea.
 pub(super) struct Known(Vec<Entry>);
 
 impl Known {
@@ -117,13 +116,13 @@ impl Known {
         Self(file.difference)
     }
 
-    /// Returns whether `signature` has a verdict.
+    /// Returns true if `signature` has a verdict.
     pub(super) fn has(&self, signature: &str) -> bool {
         let patterns = self.0.iter().filter_map(|entry| entry.signature.as_deref());
         patterns.into_iter().any(|pattern| is_like(signature, pattern))
     }
 
-    /// Returns whether a difference in a field has one.
+    /// Returns true if a difference in a field has a verdict.
     pub(super) fn has_field(&self, differing: Differing<'_>) -> bool {
         let Differing { field, sent, reply, ours, theirs, after } = differing;
         self.0.iter().any(|entry| {
@@ -145,7 +144,7 @@ impl Known {
     }
 }
 
-/// Returns whether `text` is like `pattern`, in which each `*` stands for any text.
+/// Returns true if `text` matches `pattern`, in which each `*` matches any text.
 fn is_like(text: &str, pattern: &str) -> bool {
     match pattern.split_once('*') {
         None => text == pattern,
@@ -155,7 +154,7 @@ fn is_like(text: &str, pattern: &str) -> bool {
     }
 }
 
-/// Returns whether `text` has what `wanted` of a verdict stands for.
+/// Returns true if `text` matches the words `wanted` of a verdict.
 fn is_found(wanted: &str, text: &str) -> bool {
     match wanted {
         "not ASCII" => !text.is_ascii(),

@@ -1,4 +1,4 @@
-//! The leases that a daemon has in the end.
+//! Leases of a server at the end.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::value::{self, Fields};
 /// Returns the leases of each of `count` sequences, whose subnets have two identifiers each.
 ///
 /// # Errors
-/// The answer is neither of leases nor that there are none.
+/// The answer has no leases, and does not say that there are none.
 pub(super) fn by_sequence(answer: &str, count: usize) -> Result<Vec<Vec<Fields>>, String> {
     let mut leases = vec![Vec::new(); count];
     let found: Value =
@@ -31,7 +31,7 @@ pub(super) fn by_sequence(answer: &str, count: usize) -> Result<Vec<Vec<Fields>>
     Ok(leases)
 }
 
-/// Returns the first thing in which the leases of a sequence differ that is not known.
+/// Returns the first unknown difference in the leases of a sequence.
 pub(super) fn signature(known: &Known, ours: &[Fields], theirs: &[Fields]) -> Option<Signature> {
     let by_address = |leases: &[Fields]| -> BTreeMap<String, Fields> {
         let key = |lease: &Fields| {

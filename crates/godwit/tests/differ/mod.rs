@@ -1,18 +1,18 @@
-//! Godwit beside Kea: the same seeded sequences of messages, each to a part of a configuration of its
-//! own, and whatever the two answer differently.
+//! Comparison of Godwit and Kea: both get the same seeded sequences of messages, each for its own
+//! part of a configuration, and the test compares their replies.
 //!
 //! A sequence is a subnet or a shared network and some messages of a few clients, through its relay
-//! agents or on a link of their own. [`Protocol::at_a_time`] sequences share two daemons: no
-//! sequence can see another's subnet. What the daemons answered in the messages' order is compared
-//! field by field, and in the end the leases. A difference is reduced to the smallest input that
-//! shows it. Its signature (the messages and fields that differ) has to be in
+//! agents or on a link of their own. [`Protocol::at_a_time`] sequences share two servers: no
+//! sequence can see another's subnet. The test compares the replies in the order of the messages
+//! field by field, and at the end the leases. It reduces a difference to the smallest input that
+//! shows it. The signature of a difference (the messages and fields that differ) has to be in
 //! `conformance/differences.toml`, with a verdict.
 //!
-//! `GODWIT_DIFFER_SEQUENCES` says how many sequences, `GODWIT_SIM_SEED` where they are drawn from;
-//! `cargo xtask differ` sets both. `GODWIT_DIFFER_REDUCED` is how many differences are reduced, which
-//! takes a minute or so each, and `GODWIT_DIFFER_ONLY` is a part of the signatures that count.
-//! `GODWIT_DIFFER_PLAY` names a file with a reduced difference: it is played alone, and all that both
-//! answered is printed.
+//! `GODWIT_DIFFER_SEQUENCES` sets the number of sequences, `GODWIT_SIM_SEED` their seed;
+//! `cargo xtask differ` sets both. `GODWIT_DIFFER_REDUCED` is the number of differences to reduce,
+//! which takes about a minute each, and `GODWIT_DIFFER_ONLY` is a part of the signatures that
+//! count. `GODWIT_DIFFER_PLAY` names a file with a reduced difference: the test plays only that,
+//! and prints all replies of both servers.
 
 mod batch;
 mod choices;
@@ -45,9 +45,9 @@ use known::Known;
 use protocol::Protocol;
 use wires::BothWires;
 
-/// Batches in the test command.
+/// Number of batches in the test command.
 const SAMPLE: u64 = 2;
-/// Differences that are reduced unless the environment says another number.
+/// Number of differences to reduce unless the environment sets another.
 const REDUCED_MAX: u64 = 8;
 
 #[test]

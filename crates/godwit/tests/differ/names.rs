@@ -6,7 +6,7 @@ use base::Random;
 use super::choices::pick;
 use super::value::hex;
 
-/// Characters of names, the usual ones more often.
+/// Characters of names, usual ones more often.
 const CHARACTERS: &[u8] = b"abcxyzABZ0019-ab.-_. ab9\t!@*\\\"/\xc3\xa4\xff\0";
 
 /// Lengths of names and labels.
@@ -50,8 +50,8 @@ pub(super) fn full_name(random: &mut Random) -> String {
     hex(&octets)
 }
 
-/// Returns the value of a DHCPv6 option 39 in hexadecimal digits. Kea takes some characters of labels for
-/// more than characters, as it does in option 81.
+/// Returns the value of a DHCPv6 option 39 in hexadecimal digits. As in option 81, Kea takes some
+/// characters of labels for more than characters.
 pub(super) fn full_name6(random: &mut Random) -> String {
     // Flags S, O, N (RFC 4704 §4.1) and bits that are not defined.
     let mut octets = vec![*pick(random, &[0, 1, 2, 3, 4, 5, 8, 0x80])];
@@ -62,7 +62,7 @@ pub(super) fn full_name6(random: &mut Random) -> String {
     hex(&octets)
 }
 
-/// Returns some labels without the octets `without`.
+/// Returns random labels without the bytes `without`.
 fn labels(random: &mut Random, without: &[u8]) -> Vec<u8> {
     let mut octets = Vec::new();
     for _ in 0..1 + random.below(4) {
@@ -70,7 +70,7 @@ fn labels(random: &mut Random, without: &[u8]) -> Vec<u8> {
         if !without.is_empty() {
             label.retain(|octet| !without.contains(octet));
             label.truncate(LABEL_LEN_MAX - 1);
-            // Kea drops a message where nothing is left of a label.
+            // Kea drops a message if nothing is left of a label.
             if !label.iter().any(u8::is_ascii_alphanumeric) {
                 label.insert(0, b'a');
             }

@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::choices::RESTS;
 use super::commands;
 
-/// Keys and names of options that it refuses, or that mean something else to it: it refuses T2
-/// below T1, sends option 108 without leaving the address out, and does not require classes that
+/// Keys and names of options that Kea 2.2 refuses, or that have another meaning there: it refuses
+/// T2 below T1, sends option 108 without leaving the address out, and does not require classes that
 /// have no test. It deletes released leases, so that a pause after them changes nothing.
 const NEW: [&str; 8] = [
     RESTS,
@@ -19,7 +19,7 @@ const NEW: [&str; 8] = [
     "evaluate-additional-classes",
 ];
 
-/// Leaves out of `value` what Kea 2.2 does not have, reservations of nothing among it.
+/// Removes from `value` the keys that Kea 2.2 does not have, and reservations of nothing.
 pub(super) fn leave_out_new(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -45,7 +45,7 @@ pub(super) fn leave_out_new(value: &mut Value) {
     }
 }
 
-/// Leaves out what a message says twice: Kea 2.2 reads the values as one.
+/// Removes repeated options from a message: Kea 2.2 reads the values as one.
 fn leave_out_repeats(step: &mut Value) {
     let Some(options) = step.get_mut("options").and_then(Value::as_array_mut) else { return };
     let mut said = vec![Value::from(53)];

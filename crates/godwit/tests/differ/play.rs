@@ -1,4 +1,4 @@
-//! Sequences played on one daemon.
+//! Sequences played on one server.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,33 +16,33 @@ use super::wires::Wires;
 use crate::common::PATIENCE;
 use crate::subjects::process::{Daemon, Make, Setup};
 
-/// Messages that are on their way at a time, which a socket's buffer has room for.
+/// Maximum of messages in flight, which fit into a socket's buffer.
 const BURST: usize = 32;
 
-/// The pause of a batch in which a lease that was released a message ago has ended in Kea, too,
-/// which counts whole seconds.
+/// Pause of a batch after each message, so that a lease released one message ago has ended in Kea,
+/// too, which counts whole seconds.
 const REST: Duration = Duration::from_millis(1_100);
 
-/// What a daemon was sent in a sequence, what it answered, and its leases in the end.
+/// Messages, replies and final leases of a server in a sequence.
 pub(super) struct Played {
-    /// How long the daemon took for all sequences, whole seconds.
+    /// Time that the server took for all sequences, in whole seconds.
     pub(super) took_s: u64,
-    /// True when a second passed after each message.
+    /// True if a second passed after each message.
     pub(super) rested: bool,
     pub(super) sent: Vec<ClientMessage>,
     pub(super) answers: Vec<Option<Fields>>,
-    /// Statistics of the subnets after each message, where they are compared.
+    /// Statistics of the subnets after each message, if they are compared.
     pub(super) counters: Vec<Fields>,
     pub(super) leases: Vec<Fields>,
 }
 
 impl Comparison {
-    /// Returns `value` with what sequence `index` has in the place of its marks.
+    /// Returns `value` with the marks replaced by the values of sequence `index`.
     pub(super) fn placed(&self, value: &Value, index: usize) -> Value {
         replaced(value, &self.protocol.marks(index))
     }
 
-    /// Returns the configuration of a daemon: the globals with all scopes.
+    /// Returns the configuration of a server: the globals with all scopes.
     fn configuration(&self, make: Make, globals: &Value, sequences: &[Value]) -> String {
         let key = self.subnets_key();
         let mut config = globals.clone();
@@ -70,19 +70,19 @@ impl Comparison {
         let library = |name: &&str| json!({ "library": format!("libdhcp_{name}.so") });
         config["hooks-libraries"] = libraries.iter().map(library).collect();
         config["statistic-default-sample-count"] = json!(1);
-        // Which of the two reclaims by its timer before a message would be chance on a busy
-        // machine.
+        // On a busy machine chance would decide which of the two reclaims by its timer before a
+        // message.
         config["expired-leases-processing"] = json!({ "reclaim-timer-wait-time": 3600 });
         if make == Make::Kea {
-            // It repeats no leases unless it is told to, and refuses to be told not to.
+            // Kea repeats no leases by default, and refuses the setting that says so.
             config.as_object_mut().map(|members| members.remove("cache-threshold"));
         }
         let text = config.to_string();
-        // The map's members alone: the daemon's own come beside them.
+        // Only the members of the map: the server's own are added to them.
         text.trim_start_matches('{').strip_suffix('}').unwrap_or_default().to_owned()
     }
 
-    /// Plays `sequences` on one daemon, all first messages, then all second ones.
+    /// Plays `sequences` on one server, all first messages, then all second ones.
     pub(super) fn play(
         &self,
         make: Make,
@@ -148,7 +148,7 @@ impl Comparison {
         Ok(played.collect())
     }
 
-    /// Gives the daemon the command of a sequence's step `round`, and takes the answer.
+    /// Sends the server the command of a sequence's step `round`, and reads the answer.
     fn play_command(
         &self,
         daemon: &mut Daemon,
@@ -168,7 +168,7 @@ impl Comparison {
         Ok(())
     }
 
-    /// Sends the messages of some sequences, number `round` of each, and takes the replies.
+    /// Sends the messages of some sequences, number `round` of each, and reads the replies.
     fn play_burst(
         &self,
         daemon: &Daemon,
@@ -203,7 +203,7 @@ impl Comparison {
         Ok(())
     }
 
-    /// Sends the messages of the sequences, number `round` of each, on a link for each, and takes
+    /// Sends the messages of the sequences, number `round` of each, on a link for each, and reads
     /// the replies.
     fn play_on_wires(
         &self,
@@ -235,9 +235,10 @@ impl Comparison {
         Ok(())
     }
 
-    /// Returns the replies to `messages`. A client on a link of its own looks for a server after
-    /// them, so the offer to it says that all were read. Then it asks for its lease, whose answer has
-    /// to wait for a commit as others may: there are no more replies after that one.
+    /// Returns the replies to `messages`. A client on a link of its own sends a DISCOVER or SOLICIT
+    /// after them, so the offer to it proves that the server has read all. Then it requests its
+    /// lease, whose reply has to wait for a commit as others may: no more replies come after that
+    /// one.
     fn replies(
         &self,
         daemon: &Daemon,
@@ -253,7 +254,7 @@ impl Comparison {
     }
 }
 
-/// A sequence on its way through a daemon.
+/// Sequence on its way through a server.
 struct Player<'s> {
     index: usize,
     steps: &'s [Value],
@@ -264,14 +265,14 @@ struct Player<'s> {
     counters: Vec<Fields>,
 }
 
-/// Returns `value` with what is in the place of `marks`.
+/// Returns `value` with the marks of `marks` replaced.
 fn replaced(value: &Value, marks: &[(String, String)]) -> Value {
     let replace = |text: String, (mark, own): &(String, String)| text.replace(mark.as_str(), own);
     let text = marks.iter().fold(value.to_string(), replace);
     serde_json::from_str(&text).expect("the marks are inside of texts")
 }
 
-/// Takes the statistics of the subnets of those sequences that have a step `round`.
+/// Reads the statistics of the subnets of those sequences that have a step `round`.
 fn take_counters(
     daemon: &mut Daemon,
     round: usize,
@@ -286,7 +287,7 @@ fn take_counters(
     Ok(())
 }
 
-/// Tells the transaction ids of the messages that end a burst.
+/// Bit that marks the transaction ids of the messages that end a burst.
 const LAST_BIT: u32 = 0x80_0000;
 
 fn xid(round: usize, index: usize) -> u32 {
@@ -297,7 +298,7 @@ fn client_of(step: &Value) -> usize {
     (step["client"].as_u64().unwrap_or(1).clamp(1, CLIENTS) - 1) as usize
 }
 
-/// Plays the sequence in a file and prints what both daemons answered, with their statistics.
+/// Plays the sequence in a file and prints the replies of both servers, with their statistics.
 pub(super) fn show(comparison: &Comparison, path: &Path) {
     let text = std::fs::read_to_string(path).unwrap_or_else(|why| panic!("{path:?}: {why}"));
     let input: Value = serde_json::from_str(&text).unwrap_or_else(|why| panic!("{path:?}: {why}"));

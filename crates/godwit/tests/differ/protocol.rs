@@ -1,4 +1,4 @@
-//! What the families have of their own: configurations, messages, and how replies are read.
+//! Differences between the families: configurations, messages, and the reading of replies.
 
 use base::Random;
 use scenario::Family;
@@ -7,11 +7,11 @@ use serde_json::Value;
 use super::held::{ClientMessage, PoolNumber};
 use super::value::{Fields, Learned};
 
-/// The protocol of a family.
+/// Protocol of a family.
 ///
-/// A sequence does not say where it is played. Its texts have marks such as `@mac1`, which stand for
-/// values of the sequence's own; octets are hexadecimal digits with names such as `$net`, which stand
-/// for what a client knows.
+/// A sequence does not say where it is played. Its texts have marks such as `@mac1`, which are
+/// replaced by values of the sequence. Its bytes are hexadecimal digits with names such as `$net`,
+/// which are replaced by values that a client knows.
 pub(super) trait Protocol: Sync {
     /// Returns how many sequences share two daemons.
     fn at_a_time(&self) -> usize {
@@ -21,51 +21,54 @@ pub(super) trait Protocol: Sync {
     /// Returns the family.
     fn family(&self) -> Family;
 
-    /// Returns what all sequences of a batch share: the classes, and globals at random.
+    /// Returns the common part of all sequences of a batch: the classes, and random globals.
     fn globals(&self, random: &mut Random) -> Value;
 
-    /// Returns a sequence: its `scope` (a subnet, or a shared network), its `relay`, and its `steps`.
+    /// Returns a sequence: its `scope` (a subnet, or a shared network), its `relay`, and its
+    /// `steps`.
     fn sequence(&self, random: &mut Random) -> Value;
 
-    /// Returns the marks of texts, each with what sequence `index` has in its place.
+    /// Returns the marks of texts, each with its value in sequence `index`.
     fn marks(&self, index: usize) -> Vec<(String, String)>;
 
-    /// Returns the marks for what `clients` learned, each with it as text, or with something of the
+    /// Returns the marks for values that `clients` learned, each as text, or with a value of the
     /// sequence that no client has.
     fn learned_marks(&self, clients: &[Learned]) -> Vec<(String, String)>;
 
-    /// Returns what every configuration has: the link whose client ends a burst, among the subnets.
+    /// Returns the common part of every configuration: the link whose client ends a burst, among
+    /// the subnets.
     fn base(&self) -> Value;
 
-    /// Returns what the clients of sequence `index` know at the start.
+    /// Returns the values that the clients of sequence `index` know at the start.
     fn clients(&self, index: usize) -> Vec<Learned>;
 
-    /// Returns the octets of the message of `step` under transaction id `xid` by way of `relay`.
+    /// Returns the bytes of the message of `step` under transaction id `xid` by way of `relay`.
     fn message(&self, step: &Value, relay: &Value, xid: u32, learned: &Learned) -> Vec<u8>;
 
-    /// Returns the two messages that end a burst: the client of the last link looks for a server,
-    /// and asks for its lease.
+    /// Returns the two messages that end a burst: the client of the last link sends a DISCOVER or
+    /// SOLICIT, and requests its lease.
     fn last_messages(&self, xid: u32) -> [Vec<u8>; 2];
 
     /// Returns the transaction id of a message, of 24 bits at most.
     fn xid(&self, message: &[u8]) -> Option<u32>;
 
-    /// Returns the fields of a message; one that cannot be read has a single field.
+    /// Returns the fields of a message; an unreadable message has a single field.
     fn fields(&self, message: &[u8]) -> Fields;
 
-    /// Adds what the client of a reply knows from then on.
+    /// Adds the values that the client of a reply knows from then on.
     fn learn(&self, reply: &[u8], learned: &mut Learned);
 
-    /// Returns what a client's message says; `learned` is what its client knew before.
+    /// Returns the contents of a client's message; `learned` are the values that its client knew
+    /// before.
     fn asked(&self, message: &[u8], learned: &Learned) -> ClientMessage;
 
-    /// Returns whether a reply promises a lease that the server has not written.
+    /// Returns true if a reply promises a lease that the server has not written.
     fn is_offer(&self, reply: &Fields) -> bool;
 
     /// Returns the name of the type of a reply.
     fn reply_name(&self, reply: &Fields) -> String;
 
-    /// Returns the name of the type of a reply with what it says on the whole.
+    /// Returns the name of the type of a reply with its overall result.
     fn reply_gist(&self, reply: &Fields) -> String {
         self.reply_name(reply)
     }
@@ -75,26 +78,26 @@ pub(super) trait Protocol: Sync {
         &[]
     }
 
-    /// Returns the fields that hold what is leased.
+    /// Returns the fields that contain leased addresses and prefixes.
     fn leased_fields(&self) -> &'static [&'static str];
 
-    /// Returns which pool of `scope` a leased address is in, if that is to be told.
+    /// Returns the pool of `scope` that contains a leased address, if pools are compared.
     fn pool(&self, _scope: &Value, _address: &str) -> Option<PoolNumber> {
         None
     }
 
-    /// Returns whether the address that a message names is reserved in `scope`, and not for its
-    /// client.
+    /// Returns true if the address in a message is reserved in `scope`, and not for its client.
     fn is_reserved_for_another(&self, _scope: &Value, _asked: &ClientMessage) -> bool {
         false
     }
 
-    /// Returns whether what is `leased` is reserved in `scope` for the client of a message.
+    /// Returns true if `leased` is reserved in `scope` for the client of a message.
     fn is_reserved_for_it(&self, _: &Value, _asked: &ClientMessage, _leased: &str) -> bool {
         false
     }
 
-    /// Returns whether `reply` gives something of another subnet than that whose link `relay` names.
+    /// Returns true if `reply` gives an address or prefix of another subnet than that whose link
+    /// `relay` names.
     fn is_from_another_subnet(&self, _relay: &Value, _reply: &Fields) -> bool {
         false
     }

@@ -1,13 +1,13 @@
-//! The smallest input that still shows a difference.
+//! Smallest input that still shows a difference.
 
 use serde_json::{Value, json};
 
 use super::batch::{Comparison, Difference, Outcome};
 
-/// Rounds of leaving members out, at most.
+/// Maximum of rounds of removing members.
 const ROUNDS_MAX: usize = 60;
 
-/// Returns the globals and the sequence of `difference` without all that it shows itself without.
+/// Returns the globals and the sequence of `difference` without all parts that it does not need.
 pub(super) fn smallest(comparison: &Comparison, difference: &Difference) -> Value {
     let globals = smaller(&difference.globals, |candidates| {
         let sequence = std::slice::from_ref(&difference.sequence);
@@ -26,8 +26,9 @@ pub(super) fn smallest(comparison: &Comparison, difference: &Difference) -> Valu
     json!({ "globals": globals, "sequence": sequence, "values": values })
 }
 
-/// Leaves out of `whole` what `is_shown` can do without: for each of its candidates it says whether they
-/// still show the difference. All is left out first, then halves, quarters, and so on.
+/// Removes from `whole` the parts that `is_shown` does not need: for each candidate it returns
+/// whether that still shows the difference. The first candidate lacks everything, then come halves,
+/// quarters, and so on.
 fn smaller(whole: &Value, is_shown: impl Fn(&[Value]) -> Vec<bool>) -> Value {
     let mut smallest = whole.clone();
     let mut size = paths(&smallest).len();
@@ -54,7 +55,7 @@ fn smaller(whole: &Value, is_shown: impl Fn(&[Value]) -> Vec<bool>) -> Value {
             size /= 2;
             continue;
         }
-        // What is needless alone is mostly needless together.
+        // Parts that are needless alone are mostly needless together.
         let all = without_all(&needless);
         let one = candidates.into_iter().zip(shown).find_map(|(one, shown)| shown.then_some(one));
         smallest = match is_shown(std::slice::from_ref(&all))[..] {
@@ -65,7 +66,7 @@ fn smaller(whole: &Value, is_shown: impl Fn(&[Value]) -> Vec<bool>) -> Value {
     smallest
 }
 
-/// Returns where each member and element of `value` is, as JSON pointers: what contains others first.
+/// Returns the paths of all members and elements of `value` as JSON pointers, outer ones first.
 fn paths(value: &Value) -> Vec<String> {
     let mut paths = Vec::new();
     collect(value, String::new(), &mut paths);
@@ -87,7 +88,7 @@ fn collect(value: &Value, path: String, paths: &mut Vec<String>) {
     }
 }
 
-/// Returns `value` without what is at `path`, or as it is where nothing is there.
+/// Returns `value` without the part at `path`, or unchanged if there is none.
 fn without(value: &Value, path: &str) -> Value {
     let mut smaller = value.clone();
     let parts = path.rsplit_once('/');

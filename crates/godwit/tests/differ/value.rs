@@ -1,15 +1,15 @@
-//! Octets as the JSON of a sequence has them, and fields of messages as text that can be compared.
+//! Bytes in the JSON of a sequence, and fields of messages as comparable text.
 
 use std::collections::BTreeMap;
 
-/// What a client has learned from replies, by name.
+/// Values that a client has learned from replies, by name.
 pub(super) type Learned = BTreeMap<&'static str, Vec<u8>>;
 
-/// A message's or lease's fields by name, as text that can be compared.
+/// Fields of a message or lease by name, as comparable text.
 pub(super) type Fields = BTreeMap<String, String>;
 
-/// Returns the octets that `text` stands for: hexadecimal digits with names of what was learned
-/// among them, as `3d07$mac`. A name that nothing was learned for leaves nothing.
+/// Returns the bytes of `text`: hexadecimal digits with names of learned values among them, as
+/// `3d07$mac`. A name without a learned value adds nothing.
 pub(super) fn octets(text: &str, learned: &Learned) -> Vec<u8> {
     let mut octets = Vec::new();
     for (number, part) in text.split('$').enumerate() {
@@ -27,12 +27,12 @@ pub(super) fn octets(text: &str, learned: &Learned) -> Vec<u8> {
     octets
 }
 
-/// Returns hexadecimal digits of `octets`.
+/// Returns the hexadecimal digits of `octets`.
 pub(super) fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-/// Returns the names of the fields that `is_alike` does not hold for.
+/// Returns the names of the fields for which `is_alike` returns false.
 pub(super) fn differing(
     ours: &Fields,
     theirs: &Fields,
@@ -49,8 +49,8 @@ pub(super) fn differing(
     differing
 }
 
-/// Returns whether two texts have the same hexadecimal numbers, but for `slack_s` each. Zero is like
-/// nothing else, since it ends a lease.
+/// Returns true if two texts have the same hexadecimal numbers within `slack_s`. Zero equals only
+/// zero, because it ends a lease.
 pub(super) fn are_close(ours: Option<&String>, theirs: Option<&String>, slack_s: u64) -> bool {
     let numbers = |text: Option<&String>| -> Option<Vec<u64>> {
         let parts = text?.split(|c: char| !c.is_ascii_hexdigit()).filter(|part| !part.is_empty());
@@ -63,7 +63,7 @@ pub(super) fn are_close(ours: Option<&String>, theirs: Option<&String>, slack_s:
     ours.len() == theirs.len() && ours.iter().zip(&theirs).all(is_close)
 }
 
-/// Returns what both have in the fields `names`.
+/// Returns the values of both in the fields `names`.
 pub(super) fn values(ours: &Fields, theirs: &Fields, names: &[String]) -> Vec<String> {
     let shown = |fields: &Fields, name: &String| fields.get(name).map_or("none", |v| v).to_owned();
     let value = |name| format!("{name}: {}, Kea {}", shown(ours, name), shown(theirs, name));

@@ -1,6 +1,6 @@
-//! `godwit perfdhcp --direct` on a link of the test's own, against servers that keep their own books:
-//! ours, Debian's Kea, and a responder that misbehaves by plan. Whatever they do, both ledgers agree to
-//! the last exchange.
+//! `godwit perfdhcp --direct` on a link of the test, against servers that keep their own counts:
+//! Godwit, Debian's Kea, and a responder that misbehaves by plan. In every case the counts of both
+//! ends agree to the last exchange.
 
 mod no_arp;
 mod servers;
@@ -17,8 +17,8 @@ use packet_wire::frame::Endpoints;
 use serde_json::Value;
 use station::Station;
 
-/// `godwit perfdhcp --direct` at the client's end, by `wrapper`, with `line` and a JSON document as its
-/// output.
+/// Returns `godwit perfdhcp --direct` at the client's end, run by `wrapper`, with `line` and a JSON
+/// document as its output.
 fn command(link: &Link, wrapper: &str, line: &str) -> Command {
     let mut command = link.at_client();
     command.args(wrapper.split_whitespace()).arg(env!("CARGO_BIN_EXE_godwit"));
@@ -27,7 +27,7 @@ fn command(link: &Link, wrapper: &str, line: &str) -> Command {
     command
 }
 
-/// The document of a run, and its exit code.
+/// Runs the command and returns its document and its exit code.
 fn measured(link: &Link, line: &str) -> (Value, i32) {
     let output = run_bounded(&mut command(link, "env", line));
     let text = String::from_utf8(output.stdout).unwrap();
@@ -45,14 +45,14 @@ fn link_figures(json: &Value) -> [u64; 4] {
         .map(|name| json["link"][name].as_u64().unwrap_or_else(|| panic!("{name}: {json}")))
 }
 
-/// A link without any server on it.
+/// Returns a link without a server.
 fn bare_link() -> Option<Link> {
     let link = Link::new()?;
     link.join(SERVER_END, CLIENT_END, "10.77.0.1/16");
     Some(link)
 }
 
-/// What is done to each client, a tenth of them each.
+/// Returns the misbehaviour towards each client, a tenth of the clients each.
 fn misbehave(client: u32) -> Act {
     match client % 10 {
         1 => Act::Nothing,
@@ -95,7 +95,7 @@ fn an_unhealthy_servers_ledger_is_ours_by_unicast_and_by_broadcast() {
         assert_eq!(responder.counts(), [400, 240, 0, 0]);
         assert_eq!(json["exchanges"][1]["conflict_count"], 39, "{json}");
         let received = json["messages_received"].as_u64().unwrap();
-        // A refusal is for everybody.
+        // A refusal is a broadcast.
         let expected =
             if flag.is_empty() { [40, received - 40, 0, 0] } else { [received, 0, 0, 0] };
         assert_eq!(link_figures(&json), expected, "{json}");
@@ -103,7 +103,8 @@ fn an_unhealthy_servers_ledger_is_ours_by_unicast_and_by_broadcast() {
     }
 }
 
-/// Whether the packet sockets of the client's namespace, which are the generator's, hold nothing.
+/// Returns true if the packet sockets of the client's namespace, which the generator opened, are
+/// empty.
 fn is_all_read(link: &Link) -> bool {
     let output = link.at_client().args(["cat", "/proc/net/packet"]).output().unwrap();
     let table = String::from_utf8(output.stdout).unwrap();
@@ -118,14 +119,14 @@ fn of_a_burst_that_the_socket_does_not_hold_each_frame_is_accounted_for() {
         return;
     }
     let Some(link) = bare_link() else { return };
-    // Without this right a socket has no more than `rmem_max`, which the kernel doubles.
+    // Without this right a socket has at most `rmem_max`, which the kernel doubles.
     let wrapper = "setpriv --bounding-set=-net_admin --inh-caps=-net_admin";
     let most = fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap();
     let held: u32 = 2 * most.trim().parse::<u32>().unwrap() / 768;
     let copies = (held * 3 / 2).div_ceil(300);
     let responder = Responder::behind(Station::at(&link), 67, false, |_| Act::Good);
     responder.hold(copies);
-    // No deadline passes while it takes what its socket holds: it would leave the rest unread.
+    // No deadline passes while it reads its socket: it would leave the rest unread.
     let mut command = command(&link, wrapper, "-i -r 300 -n 300 -R 300 -d 1800");
     let mut run = command.stdout(Stdio::piped()).spawn().unwrap();
     responder.wait_for(300);
@@ -157,7 +158,7 @@ fn of_a_burst_that_the_socket_does_not_hold_each_frame_is_accounted_for() {
     who_has_an_address_is_told_by_arp_with_the_flag_only(&link);
 }
 
-/// What a server does with the next request: the good answer. Whose it is.
+/// Answers the server's next request correctly, and returns the client's hardware address.
 fn serve(station: &mut Station) -> [u8; 6] {
     let (request, from) = station.next();
     answer(station, &request, &from);
@@ -182,7 +183,7 @@ fn who_has_an_address_is_told_by_arp_with_the_flag_only(link: &Link) {
         let (request, from) = station.next();
         let mac = from.source_mac.0;
         let address = [10, 77, 0, mac[5]].into();
-        // It does not have the address yet.
+        // The client does not have the address yet.
         station.ask(address);
         answer(&mut station, &request, &from);
         let mut left = 5;
@@ -190,7 +191,7 @@ fn who_has_an_address_is_told_by_arp_with_the_flag_only(link: &Link) {
             left -= 1;
         }
         station.ask(address);
-        // The last of these answers comes to it behind both questions, and it ends by that.
+        // The last of these replies arrives after both ARP requests, and the run ends with it.
         for _ in 1..left {
             serve(&mut station);
         }
@@ -211,7 +212,7 @@ fn who_has_an_address_is_told_by_arp_with_the_flag_only(link: &Link) {
     }
 }
 
-/// Of each ARP answer the hardware address that its frame is from, and what it says.
+/// Returns of each ARP reply the hardware address of its frame, and its contents.
 fn figures_of(station: &Station) -> Vec<([u8; 6], [u8; 6], std::net::Ipv4Addr)> {
     let answers = station.arp_answers.iter().filter(|(_, answer)| answer.operation == arp::REPLY);
     let told = answers.map(|(from, answer)| {

@@ -1,5 +1,5 @@
-//! Clients that answer no ARP: replies go to the hardware address that the question came from, whatever
-//! the question's addresses were (Kea's raw sockets do the same).
+//! Clients that answer no ARP: replies go to the hardware address that the request came from,
+//! whatever its other addresses were (Kea's raw sockets do the same).
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -17,7 +17,7 @@ const NOWHERE: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
 const EVERYONE: Ipv4Addr = Ipv4Addr::BROADCAST;
 const OURS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 const SECOND: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
-/// A relay agent on the link.
+/// Address of a relay agent on the link.
 const RELAY: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 9);
 const GROUP: MacAddress = MacAddress([1, 0, 0x5e, 0, 0, 1]);
 
@@ -27,23 +27,23 @@ const DECLINE: u8 = 4;
 const RELEASE: u8 = 7;
 const INFORM: u8 = 8;
 
-/// One message and how it is sent.
+/// Message and its way of sending.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     number: u16,
     kind: u8,
-    /// To which station the frame goes.
+    /// Destination address of the frame.
     mac: MacAddress,
-    /// The IP packet comes from the client's own address.
+    /// True if the IP packet comes from the client's own address.
     has_source: bool,
     to: Ipv4Addr,
-    /// The message names the client's own address.
+    /// True if the message has the client's own address.
     has_ciaddr: bool,
     giaddr: Ipv4Addr,
 }
 
 impl Case {
-    /// Every combination for the server at hardware address `server`.
+    /// Returns every combination for the server at hardware address `server`.
     fn all(server: MacAddress) -> Vec<Self> {
         let mut all = Vec::new();
         for kind in [DISCOVER, REQUEST, INFORM, RELEASE, DECLINE] {
@@ -66,7 +66,7 @@ impl Case {
         all
     }
 
-    /// Whether RFC 2131 table 5 has such messages, and their answers come here.
+    /// Returns true if RFC 2131 table 5 has such messages and their replies come here.
     fn is_sensible(&self) -> bool {
         match self.kind {
             DISCOVER | DECLINE => !self.has_ciaddr,
@@ -81,13 +81,14 @@ impl Case {
         MacAddress([2, 0, 0, 7, high, low])
     }
 
-    /// The address that is reserved for the client.
+    /// Returns the address reserved for the client.
     fn address(&self) -> Ipv4Addr {
         let [high, low] = self.number.to_be_bytes();
         Ipv4Addr::new(10, 77, 100 + high, low)
     }
 
-    /// Relay agents send their clients' messages in frames of their own.
+    /// Returns the hardware address of the sender: relay agents send their clients' messages in
+    /// frames of their own.
     fn station(&self) -> MacAddress {
         if self.giaddr.is_unspecified() { self.client() } else { MacAddress([2, 0, 0, 9, 9, 9]) }
     }
@@ -122,12 +123,13 @@ impl Case {
         }
     }
 
-    /// Where the answer goes: hardware address, address; `None` without an answer.
+    /// Returns the destination of the reply: hardware address and address; `None` without a reply.
     fn answered_at(&self) -> Option<(MacAddress, SocketAddrV4)> {
         let to_client = |address| (self.station(), SocketAddrV4::new(address, 68));
         match self.kind {
             RELEASE | DECLINE => None,
-            // It goes past the relay agent, by UDP: the client's hardware address is not the frame's.
+            // The reply bypasses the relay agent, by UDP: the client's hardware address is not the
+            // frame's.
             INFORM => Some((self.client(), SocketAddrV4::new(self.address(), 68))),
             _ if !self.giaddr.is_unspecified() => {
                 Some((self.station(), SocketAddrV4::new(RELAY, 67)))
@@ -137,7 +139,7 @@ impl Case {
     }
 }
 
-/// The client's end: it answers no ARP.
+/// Clients' end of the link, which answers no ARP.
 struct Clients {
     receiver: FrameReceiver,
     sender: FrameSender,
@@ -171,7 +173,8 @@ impl Clients {
         }
     }
 
-    /// Adds what the server has sent in the next moment: the number of the client, from where, to whom.
+    /// Adds the replies that the server sends within 5 ms: the number of the client, the source,
+    /// the destination.
     fn collect(&mut self, answers: &mut Vec<(u16, Ipv4Addr, (MacAddress, SocketAddrV4))>) {
         poll(&mut [PollFd::readable(&self.receiver)], Some(5_000_000)).unwrap();
         for index in 0..self.receiver.receive().unwrap() {
@@ -186,7 +189,8 @@ impl Clients {
     }
 }
 
-/// A server with `terms` as its own settings and an address reserved for the client of each case.
+/// Starts a server with `terms` as its own settings and an address reserved for the client of each
+/// case.
 fn server(link: &Link, folder: &TempFolder, terms: &str, cases: &[Case]) -> ServerProcess {
     let reserve = |case: &Case| {
         let mac: Vec<String> = case.client().0.iter().map(|octet| format!("{octet:02x}")).collect();
@@ -213,7 +217,7 @@ fn server(link: &Link, folder: &TempFolder, terms: &str, cases: &[Case]) -> Serv
 fn a_client_that_answers_no_arp_is_answered_once_however_it_asks() {
     let Some(link) = bare_link() else { return };
     link.ip_at_server(&format!("addr add {SECOND}/16 dev {SERVER_END}"));
-    // The relay agent's address is known: what it sends from an address to one of ours, UDP answers.
+    // The relay agent's address is known: UDP answers its messages to the server's address.
     link.ip_at_server(&format!(
         "neigh add {RELAY} lladdr 02:00:00:09:09:09 dev {SERVER_END} nud permanent"
     ));
@@ -288,7 +292,7 @@ fn a_renewal_is_answered_before_the_broadcasts_that_came_before_it() {
     };
     cases.push(renewal);
     let folder = TempFolder::new("direct-renewal-first");
-    // Nothing but the queues of one shard decides the order of the answers.
+    // Only the queues of one shard decide the order of the replies.
     let server = server(&link, &folder, r#""durability": "none", "shards": 1"#, &cases);
     let mut clients = Clients::at(&link);
     server.signal("STOP");
@@ -305,6 +309,7 @@ fn a_renewal_is_answered_before_the_broadcasts_that_came_before_it() {
     let log = server.stop();
     assert_eq!(answers.len(), cases.len(), "{log}");
     let at = answers.iter().position(|(number, ..)| *number == renewal.number);
-    // The server may have been stopped between the reads of its two sockets, one of up to 64 messages.
+    // The server may have been stopped between the reads of its two sockets, each of up to 64
+    // messages.
     assert!(at.is_some_and(|at| at <= 64), "{at:?}: {log}");
 }

@@ -15,7 +15,8 @@ use crate::common::kea::KeaProcess;
 use crate::common::link::{Link, SERVER_END};
 use crate::common::{ServerProcess, TempFolder, figure, require, waited_until};
 
-/// Writes a configuration that either server takes, with what only one needs; its path.
+/// Writes a configuration that either server accepts, with additions that only one needs, and
+/// returns its path.
 fn configuration(folder: &Path, further: &str) -> PathBuf {
     let path = folder.join("dhcp4.conf");
     let text = format!(
@@ -34,7 +35,7 @@ fn configuration(folder: &Path, further: &str) -> PathBuf {
     path
 }
 
-/// How many addresses the lease file says are leased at its end.
+/// Returns the number of addresses that are leased at the end of the lease file.
 fn leased(folder: &Path) -> u64 {
     let text = fs::read_to_string(folder.join("leases.csv")).unwrap();
     let rows = text.lines().skip(1).map(|row| row.split(',').collect::<Vec<_>>());
@@ -43,15 +44,16 @@ fn leased(folder: &Path) -> u64 {
     last.values().filter(|is_leased| **is_leased).count() as u64
 }
 
-/// Messages sent of each type, by what the run says: DISCOVER, REQUEST (of both kinds), RELEASE.
+/// Returns the number of messages of each type in the run's document: DISCOVER, REQUEST (of both
+/// kinds), RELEASE.
 fn sent(json: &Value) -> [u64; 3] {
     let [firsts, seconds, renewals, releases] =
         [0, 1, 2, 3].map(|exchange| figures(json, exchange, ["sent"])[0]);
     [firsts, seconds + renewals, releases]
 }
 
-/// Every exchange was answered on time, by broadcast as long as clients have no address and asked for it,
-/// and there are as many leases as in the lease file.
+/// Checks that every exchange was complete on time, by broadcast if the client requested that and
+/// had no address, and that the lease file has as many leases as the run.
 fn judge(json: &Value, is_flagged: bool, folder: &Path) {
     let names = ["sent", "on_time", "lost", "late", "nak", "invalid", "wrong_client", "unmatched"];
     for exchange in 0..3 {
@@ -68,15 +70,16 @@ fn judge(json: &Value, is_flagged: bool, folder: &Path) {
     assert_eq!(json["leases"].as_u64().unwrap(), leased(folder), "{json}");
 }
 
-/// Waits until the lease file has as many leases as the run says, and `further` ones: the last RELEASEs and
-/// DECLINEs have no answer that says that they were taken in.
+/// Waits until the lease file has as many leases as the run reports, and `further` ones: no reply
+/// confirms the last RELEASEs and DECLINEs.
 fn wait_for_leases(json: &Value, further: u64, folder: &Path) {
     let expected = json["leases"].as_u64().unwrap() + further;
     assert!(waited_until(|| leased(folder) == expected), "{} leases: {json}", leased(folder));
 }
 
 const LINE: &str = "-r 200 -n 300 -R 300 -f 60 -F 20 -d 20 --answer-arp";
-/// How the messages on the link are told: whose frames, from and to whom, the payload.
+/// Arguments with which tshark prints the messages on the link: frame source, source, destination,
+/// and payload.
 const FIELDS: [&str; 12] = [
     "-T",
     "fields",
@@ -92,7 +95,7 @@ const FIELDS: [&str; 12] = [
     "udp.payload",
 ];
 
-/// What a capture file holds, packet by packet, sorted.
+/// Returns the contents of a capture file, packet by packet, sorted.
 fn messages(captured: &Captured) -> Vec<String> {
     let mut all = captured.packets(&FIELDS, "dhcp");
     all.sort_unstable();
@@ -135,7 +138,7 @@ fn ours_serves_clients_on_its_link_and_both_sides_have_counted_the_same() {
         let (theirs, ours) = (messages(&on_link), messages(&Captured::of(&own)));
         assert_eq!(ours.len(), count + json["messages_received"].as_u64().unwrap() as usize);
         assert_eq!(ours, theirs, "what is told of the link is what went over it");
-        // Each client's frames are its own, and its flag is set while it has no address.
+        // Each client sends its own frames, and sets its flag while it has no address.
         let flags = "dhcp.flags.bc == 1 && dhcp.type == 1 && dhcp.ip.client == 0.0.0.0";
         let firsts = "udp.srcport == 68 && ip.src == 0.0.0.0 && ip.dst == 255.255.255.255";
         let all = on_link.packets(&[], &format!("{firsts} && eth.dst == ff:ff:ff:ff:ff:ff"));
@@ -149,7 +152,7 @@ fn ours_serves_clients_on_its_link_and_both_sides_have_counted_the_same() {
 }
 
 fn all_at_once_and_whole_lives(link: &Link) {
-    // These get addresses that other clients had.
+    // These clients get former addresses of other clients.
     let folder = TempFolder::new("direct-lives");
     let config = configuration(folder.path(), "");
     let server = server(link, &config, folder.path());
@@ -172,7 +175,7 @@ fn all_at_once_and_whole_lives(link: &Link) {
     server.stop();
 }
 
-/// What Kea answers to a command at the socket at `path`.
+/// Returns Kea's answer to a command at the socket at `path`.
 fn commanded(path: &Path, command: &str) -> Value {
     let mut socket = UnixStream::connect(path).unwrap();
     write!(socket, r#"{{ "command": "{command}" }}"#).unwrap();

@@ -1,4 +1,5 @@
-//! The server's end of a link, frame by frame: requests of clients in, answers to their stations out.
+//! Server's end of a link, frame by frame: requests of clients come in, replies to their stations
+//! go out.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -12,12 +13,12 @@ use packet_wire::frame::{self, Endpoints};
 use crate::common::link::{Link, SERVER_END};
 use crate::generator::responder::Door;
 
-/// The server's hardware and other address.
+/// Hardware address of the server, and its IP address.
 pub(crate) const MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 pub(crate) const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 /// Message type DHCPNAK.
 const NAK: u8 = 6;
-/// How long a request is waited for before the thread looks around.
+/// Time to wait for a request before the thread checks other conditions.
 const MOMENT_NS: u64 = 5_000_000;
 
 /// Frames of the server's end.
@@ -25,12 +26,12 @@ pub(crate) struct Station {
     receiver: FrameReceiver,
     sender: FrameSender,
     requests: VecDeque<(Vec<u8>, Endpoints)>,
-    /// ARP answers that came, with the hardware addresses that their frames are from.
+    /// ARP answers received, each with the hardware address of its frame.
     pub(crate) arp_answers: Vec<(MacAddress, arp::Message)>,
 }
 
 impl Station {
-    /// At the server's end of `link`.
+    /// Opens the server's end of `link`.
     pub(crate) fn at(link: &Link) -> Self {
         link.opened_at_server(|| {
             let found = interface::named(SERVER_END).unwrap();
@@ -40,7 +41,7 @@ impl Station {
         })
     }
 
-    /// Takes what has come, or comes in the next moment; whether there was anything.
+    /// Receives the frames that have come, or come within 5 ms, and returns true if there were any.
     pub(crate) fn take(&mut self) -> bool {
         poll(&mut [PollFd::readable(&self.receiver)], Some(MOMENT_NS)).unwrap();
         let count = self.receiver.receive().unwrap();
@@ -60,7 +61,7 @@ impl Station {
         count > 0
     }
 
-    /// The next request, waited for.
+    /// Waits for the next request and returns it.
     pub(crate) fn next(&mut self) -> (Vec<u8>, Endpoints) {
         for _ in 0..60_000 {
             if let Some(request) = self.requests.pop_front() {
@@ -71,7 +72,7 @@ impl Station {
         panic!("no request has come");
     }
 
-    /// Asks everybody who has `address`.
+    /// Sends an ARP request for `address` as a broadcast.
     pub(crate) fn ask(&mut self, address: Ipv4Addr) {
         let message = arp::Message {
             operation: arp::REQUEST,
@@ -113,8 +114,8 @@ impl Door for Station {
         Some((request.len(), from))
     }
 
-    /// To everybody when the client asked for that or is refused (RFC 2131 sections 4.1 and 4.3.2), else
-    /// to its station.
+    /// Sends a reply as a broadcast if the client requested that or is refused (RFC 2131 sections
+    /// 4.1 and 4.3.2), else to its station.
     fn send(&mut self, answer: &[u8], to: &Endpoints) {
         let [own, given] = [12, 16]
             .map(|at| Ipv4Addr::from(answer[at..].first_chunk::<4>().copied().unwrap_or_default()));

@@ -1,5 +1,5 @@
-//! Debian's perfdhcp and ours at one rate against one healthy responder: they say the same, and the
-//! responder too.
+//! Debian's perfdhcp and Godwit's at one rate against one healthy responder: both report the same
+//! counts as the responder.
 
 use std::process::Command;
 
@@ -8,12 +8,12 @@ use super::{TRIES_MAX, figures, measured, way, words};
 use crate::common::perfdhcp::figures as lines_of;
 use crate::common::{free_port, require, run_bounded};
 
-/// Exchanges.
+/// Number of exchanges.
 const COUNT: u64 = 400;
-/// What both are told.
+/// Arguments of both programs.
 const LINE: &str = "-4 -r 200 -n 400 -n 400 -R 5000 -d 60 -d 60";
 
-/// First requests sent and answered, second ones.
+/// First requests sent and answered, then second ones.
 type Done = [u64; 4];
 
 fn ours() -> Done {
@@ -26,8 +26,8 @@ fn ours() -> Done {
     [sent, received, requests, acks]
 }
 
-/// One run more where Debian's sent more than it was told to, or where its socket, which holds few
-/// answers, was full while it was held up.
+/// Runs Debian's program, once more if it sent more than requested, or if its socket, which holds
+/// few replies, was full while the program was delayed.
 fn debians() -> Done {
     let run = || {
         let responder = Responder::start(false, |_| Act::Good);

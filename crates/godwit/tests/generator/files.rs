@@ -1,4 +1,4 @@
-//! What a run reads and writes: packets and arrival times in, captures and histograms out; and whole
+//! Files of a run: packets and arrival times as input, captures and histograms as output; and whole
 //! lives of clients.
 
 use std::fs;
@@ -11,7 +11,7 @@ use super::responder::{Act, Responder};
 use super::{figures, godwit, measured};
 use crate::common::{TempFolder, free_port, require, run_bounded};
 
-/// What tshark says of each packet that passes `filter`: its message type.
+/// Returns the message type, by tshark, of each packet that passes `filter`.
 fn decoded(file: &Path, filter: &str) -> Vec<String> {
     let mut tshark = Command::new("tshark");
     tshark.arg("-r").arg(file).args(["-d", "udp.port==1-65535,dhcp", "-Y", filter]);
@@ -47,7 +47,7 @@ fn a_capture_has_all_messages_or_those_of_failed_exchanges() {
     assert_eq!(json["warnings"], Value::Array(Vec::new()));
     let failed = decoded(&file, "dhcp");
     let by_type = ["1", "2", "3", "5", "6"].map(|message_type| count(message_type, &failed));
-    // Ten clients got nothing, ten a NAK, and the OFFERs to ten were nobody's.
+    // Ten clients got nothing, ten a NAK, and the OFFERs to ten had another client's identifier.
     assert_eq!(by_type, [30, 20, 10, 0, 10], "{json}");
 }
 
@@ -83,7 +83,7 @@ fn packets_of_dhcpv6_are_sent_with_their_clients_and_the_servers_options() {
     let asks = "0006 0004 0017 0018 0010 0008 00000137 0002 6162";
     let association = "0003 000c 00000009 00000000 00000000";
     let solicit = packet("solicit", &format!("01000000 {id} {association} 0008 0002 0000 {asks}"));
-    // Room for a server identifier of 14 octets, and one address: the responder's is shorter.
+    // Room for a server identifier of 14 bytes, and one address: the responder's is shorter.
     let server = format!("0002 000e {}", "00".repeat(14));
     let given = format!("0003 0028 00000009 0000000000000000 0005 0018 {}", "00".repeat(24));
     let request =
@@ -132,7 +132,7 @@ fn arrival_times_come_from_a_lease_file_or_the_capture_of_another_run() {
     let (json, code) = measured(&line, &responder);
     assert_eq!((code, responder.counts()), (0, [50, 50, 0, 0]), "{json}");
     assert!((2.5..3.5).contains(&json["duration_s"].as_f64().unwrap()), "{json}");
-    // The capture has the responder's port, not that of DHCP: nothing to be found.
+    // The capture has the responder's port, not that of DHCP: it has nothing to replay.
     let output = godwit(&format!("--shape replay:{}", capture.display()), &responder);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("nothing to be replayed"));
@@ -142,7 +142,7 @@ fn arrival_times_come_from_a_lease_file_or_the_capture_of_another_run() {
     assert_eq!((code, figures(&json, 0, ["due", "on_time"])), (0, [100, 100]), "{json}");
 }
 
-/// The sum of what was sent under names that begin with one of `names`.
+/// Returns the number of messages sent under names that begin with one of `names`.
 fn sent(json: &Value, names: &[&str]) -> u64 {
     let exchanges = json["exchanges"].as_array().unwrap().iter();
     exchanges
@@ -154,7 +154,7 @@ fn sent(json: &Value, names: &[&str]) -> u64 {
 #[test]
 fn a_population_lives_and_the_responder_has_the_same_ledger() {
     let responder = Responder::start(false, |_| Act::Good);
-    // Leases of an hour, of which T1 comes after a second.
+    // Leases of an hour, with T1 after a second.
     let line = "--scenario lifecycle -R 60 -r 60 -p 6 --speed 1800 --stay 3000 --away 1800 \
                 --releasing 50 --informing 30 --declining 10 -d 20";
     let (json, code) = measured(line, &responder);

@@ -1,5 +1,5 @@
-//! A plan whose servers and generators are on other machines: each in a network namespace with a daemon of
-//! OpenSSH, the lab in a third one.
+//! Plan whose servers and generators are on other machines: each in a network namespace with an
+//! OpenSSH server, the lab in a third one.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use super::several_hosts::Hosts;
 use crate::common::link::{inside, ip};
 use crate::common::run_bounded;
 
-/// A short plan with these machines.
+/// Returns a short plan with these machines.
 fn plan(hosts: &Hosts, name: &str, protocol: &str, parts: &str) -> String {
     let godwit = env!("CARGO_BIN_EXE_godwit");
     let text = format!(
@@ -27,7 +27,7 @@ fn plan(hosts: &Hosts, name: &str, protocol: &str, parts: &str) -> String {
     path
 }
 
-/// Runs the plan; the result folder, and what was said.
+/// Runs the plan, and returns the result folder and the output.
 fn ran(hosts: &Hosts, plan: &str) -> (PathBuf, String) {
     let mut command = inside(&hosts.namespaces[0]);
     let results = hosts.path("results");
@@ -46,7 +46,7 @@ fn read(path: PathBuf) -> Value {
         .unwrap()
 }
 
-/// The trials of a run, each of which must have been whole.
+/// Returns the trials of a run, each of which must have been whole.
 fn trials(folder: &std::path::Path) -> Vec<Value> {
     let mut paths: Vec<PathBuf> = fs::read_dir(folder.join("trials"))
         .unwrap()
@@ -62,13 +62,13 @@ fn numbers(of: &Value) -> Vec<u64> {
     of.as_array().unwrap().iter().filter_map(Value::as_u64).collect()
 }
 
-/// What samples say of `field`, added up.
+/// Returns the sum of `field` over all samples.
 fn summed(trial: &Value, field: &str) -> u64 {
     let samples = trial["samples"].as_array().unwrap();
     samples.iter().filter_map(|sample| sample.pointer(field)?.as_u64()).sum()
 }
 
-/// Counts of the messages by the machines of the server and of the generator.
+/// Paths of the message counts of the server's and of the generator's machine.
 const INTERFACE_COUNTS: [&str; 2] =
     ["/server_counts/received/packets", "/generator_counts/sent/packets"];
 
@@ -93,12 +93,12 @@ fn a_server_and_a_generator_elsewhere(hosts: &Hosts) {
     for trial in trials(&folder) {
         let load = &trial["load"];
         let (due, on_time) = (&load["exchanges"]["due"], &load["exchanges"]["on_time"]);
-        // How many of them a busy machine answers in time is not for this test: in a short trial
-        // perhaps none. That leases were given was seen above.
+        // The number of replies that a busy machine sends on time is not part of this test: in a
+        // short trial perhaps none. The check above saw that leases were given.
         assert!(due.as_u64() > Some(100) && on_time.as_u64() <= due.as_u64(), "{trial}");
         assert_eq!(numbers(&trial["generator_cpus"]).len(), 1);
         assert!(numbers(&trial["generator_cpus"])[0] >= 1_000, "{trial}");
-        // The lab's own machine has no part, so its processors have none.
+        // The lab's own machine has no part in the trial, so its processors have none.
         let given = [numbers(&trial["server_cpus"]), numbers(&trial["generator_cpus"])].concat();
         for sample in trial["samples"].as_array().unwrap() {
             for cpu in sample["cpus"].as_array().unwrap() {
@@ -111,8 +111,8 @@ fn a_server_and_a_generator_elsewhere(hosts: &Hosts) {
         let command = trial["commands"]["server"].as_str().unwrap();
         assert!(command.contains("one") && command.contains("lab hold --side server"), "{command}");
     }
-    // Both machines' interfaces saw messages. How many fall into the samples of a short trial is up to
-    // what else the machine does.
+    // Both machines' interfaces counted messages. Their number in the samples of a short trial
+    // depends on other load.
     assert!(seen.iter().all(|&packets| packets > 0), "{INTERFACE_COUNTS:?}: {seen:?}");
     let servers = fs::read_dir(folder.join("servers")).unwrap();
     let mut configurations = servers.map(|entry| entry.unwrap().path().join("config.json"));
@@ -144,7 +144,7 @@ fn the_parts_of_two_generators_are_added_up(hosts: &Hosts) {
         });
         for field in ["due", "on_time", "lost"] {
             let part = |load: &Value| load["exchanges"][field].as_u64().unwrap();
-            // How many are due in a trial is up to the rate that the machine bears.
+            // The number of exchanges due in a trial depends on the rate that the machine sustains.
             assert!(field != "due" || each.iter().all(|load| part(load) > 0), "{trial}");
             let whole = part(&trial["load"]);
             assert_eq!(each.iter().map(part).sum::<u64>(), whole, "{field} {trial}");

@@ -1,5 +1,5 @@
-//! What is done to the generator's machine: it is stopped and goes on, its socket gets more than it
-//! holds, its clock is set back and forth.
+//! Disturbances of the generator's machine: the process is stopped and continued, its socket gets
+//! more than it holds, its clock is set back and forth.
 
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::common::link::{inside, ip, within};
 use crate::common::namespaces::Namespaces;
 use crate::common::{TempFolder, free_port, is_root, require, run_bounded, waited_until};
 
-/// A run of ours under `wrapper`, which ends with the value.
+/// Run of Godwit's generator under `wrapper`, which ends with the value.
 struct Run {
     child: Child,
     port: u16,
@@ -35,7 +35,7 @@ impl Run {
         run_bounded(Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]));
     }
 
-    /// Stops it, and waits until it stands.
+    /// Stops the process, and waits until it has stopped.
     fn stop(&self) {
         self.signal("STOP");
         let path = format!("/proc/{}/stat", self.child.id());
@@ -43,7 +43,7 @@ impl Run {
         assert!(waited_until(stands), "SIGSTOP stops it");
     }
 
-    /// Whether its socket holds nothing that it has not read.
+    /// Returns true if its socket has no unread data.
     fn has_read_all(&self) -> bool {
         let table = fs::read_to_string(format!("/proc/{}/net/udp", self.child.id())).unwrap();
         let local = format!("0100007F:{:04X}", self.port);
@@ -78,7 +78,7 @@ fn a_stall_of_the_generator_is_told_from_a_slow_server() {
     let run = Run::start("env", "-r 100 -n 1000 -R 1000 -d 60", &responder);
     responder.wait_for(20);
     run.stop();
-    // The stall itself, however long it becomes; what comes due meanwhile leaves when it goes on.
+    // The stall itself, which may become longer; exchanges that come due meanwhile leave after it.
     thread::sleep(Duration::from_millis(600));
     run.goes_on();
     let (json, code) = run.end();
@@ -95,19 +95,19 @@ fn of_a_burst_that_the_socket_does_not_hold_each_datagram_is_accounted_for() {
     if !require(&["setpriv", "ip"]) || !is_root() {
         return;
     }
-    // Without this right a socket has no more than `rmem_max`, which the kernel doubles.
+    // Without this right a socket has at most `rmem_max`, which the kernel doubles.
     let wrapper = "setpriv --bounding-set=-net_admin --inh-caps=-net_admin";
     let most = fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap();
     let held: u32 = 2 * most.trim().parse::<u32>().unwrap() / 768;
     let copies = (held * 3 / 2).div_ceil(300);
-    // A loopback of the test's own: what it drops on its way to the socket is of this burst.
+    // A loopback of the test: packets that it drops on the way to the socket are of this burst.
     let namespace = Namespaces::<1>::make();
     ip(&format!("-n {} link set lo up", namespace[0]));
     let socket = within(&namespace[0], || UdpSocket::bind("127.0.0.1:0").unwrap());
     let wrapper = format!("ip netns exec {} {wrapper}", namespace[0]);
     let responder = Responder::on(socket, false, |_| Act::Good);
     responder.hold(copies);
-    // No deadline passes while it takes what its socket holds: it would leave the rest unread.
+    // No deadline passes while it reads its socket: it would leave the rest unread.
     let run = Run::start(&wrapper, "-i -r 300 -n 300 -R 300 -d 1800", &responder);
     responder.wait_for(300);
     run.stop();
@@ -132,7 +132,7 @@ fn of_a_burst_that_the_socket_does_not_hold_each_datagram_is_accounted_for() {
     assert!(json["generator_limited_reason"].as_str().unwrap().contains("own socket"), "{json}");
 }
 
-/// A library that makes the time of day jump by an hour, back and forth, at each look.
+/// Library that makes the time of day jump by an hour, back and forth, at each call.
 const UNSTEADY_CLOCK: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>

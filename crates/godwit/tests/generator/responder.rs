@@ -1,4 +1,4 @@
-//! A responder on a thread that does to each client what a plan says and counts what it got.
+//! Responder on a thread that treats each client as a plan says and counts the requests.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -11,44 +11,44 @@ use std::{io, iter};
 
 use crate::common::PATIENCE;
 
-/// Receive buffer of a responder.
+/// Receive buffer of a responder in bytes.
 const ROOM_BYTES: usize = 16 << 20;
 
-/// What is done to a client.
+/// Treatment of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     Good,
-    /// No answer to anything.
+    /// No reply to any message.
     Nothing,
-    /// No answer to messages of one type.
+    /// No reply to messages of one type.
     NothingTo(u8),
     /// DHCPv4: a DHCPNAK to the REQUEST; DHCPv6: NoAddrsAvail.
     Nak,
-    /// Every answer twice.
+    /// Every reply twice.
     Twice,
-    /// OFFERs carry another transaction identifier.
+    /// OFFERs with another transaction identifier.
     WrongNumber,
-    /// ACKs name another client.
+    /// ACKs that name another client.
     OtherClient,
-    /// OFFERs of no address.
+    /// OFFERs without an address.
     NoAddress,
-    /// OFFERs without server identifier.
+    /// OFFERs without a server identifier.
     NoServer,
-    /// OFFERs end in the middle.
+    /// OFFERs that end in the middle.
     Cut,
-    /// All of these get one address.
+    /// One address for all of these clients.
     SameAddress,
 }
 
 #[derive(Default)]
 struct Ledger {
-    /// First, second, renewal, release.
+    /// Requests received: first, second, renewal, release.
     requests: [u64; 4],
     clients: BTreeSet<u32>,
     relays: BTreeSet<[u8; 4]>,
-    /// INFORM and DECLINE.
+    /// Number of INFORMs and DECLINEs.
     others: u64,
-    /// How often each answer is sent when it is let go; `None` holds none back.
+    /// Number of times that each reply is sent on release; `None` holds none back.
     copies: Option<usize>,
     is_released: bool,
 }
@@ -61,15 +61,15 @@ pub(crate) struct Responder {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Where requests come from and answers go.
+/// Listener of the responder: it receives requests and sends replies.
 pub(crate) trait Door: Send + 'static {
-    /// Whom an answer is for.
+    /// Address of a client, for the reply.
     type From;
 
-    /// The next request and who it is from; `None` when none has come for a moment.
+    /// Returns the next request and its sender; `None` if none comes for a moment.
     fn receive(&mut self, octets: &mut [u8]) -> Option<(usize, Self::From)>;
 
-    /// Sends an answer.
+    /// Sends a reply.
     fn send(&mut self, answer: &[u8], to: &Self::From);
 }
 
@@ -98,7 +98,8 @@ impl Responder {
         Ok(Self::on(UdpSocket::bind((loopback(false), port))?, false, plan))
     }
 
-    /// On a socket that the test opened, which gets room for all that may wait for this thread.
+    /// Starts a responder on a socket that the test opened. The socket gets room for all requests
+    /// that may wait for this thread.
     pub(crate) fn on(socket: UdpSocket, is_v6: bool, plan: fn(u32) -> Act) -> Self {
         let same = OwnedFd::from(socket.try_clone().unwrap());
         netio::UdpSocket::from(same).set_receive_buffer(ROOM_BYTES).unwrap();
@@ -107,7 +108,7 @@ impl Responder {
         Self::behind(socket, port, is_v6, plan)
     }
 
-    /// Behind a door of another kind, at `port`.
+    /// Starts a responder on a listener of another kind, at `port`.
     pub(crate) fn behind(
         mut door: impl Door,
         port: u16,
@@ -156,32 +157,32 @@ impl Responder {
         Self { port, is_v6, ledger, stop, thread: Some(thread) }
     }
 
-    /// Requests received by kind.
+    /// Returns the number of requests received by kind.
     pub(crate) fn counts(&self) -> [u64; 4] {
         self.ledger.0.lock().unwrap().requests
     }
 
-    /// The clients heard, by the last four octets of their hardware addresses.
+    /// Returns the clients seen, by the last four bytes of their hardware addresses.
     pub(crate) fn clients(&self) -> Vec<u32> {
         self.ledger.0.lock().unwrap().clients.iter().copied().collect()
     }
 
-    /// INFORMs and DECLINEs received.
+    /// Returns the number of INFORMs and DECLINEs received.
     pub(crate) fn others(&self) -> u64 {
         self.ledger.0.lock().unwrap().others
     }
 
-    /// Relay addresses seen.
+    /// Returns the number of relay addresses seen.
     pub(crate) fn relays(&self) -> usize {
         self.ledger.0.lock().unwrap().relays.len()
     }
 
-    /// Keeps all answers back, until each is sent `copies` times by [`Responder::release`].
+    /// Holds all replies back, until [`Responder::release`] sends each `copies` times.
     pub(crate) fn hold(&self, copies: u32) {
         self.ledger.0.lock().unwrap().copies = Some(copies as usize);
     }
 
-    /// Sends what was kept back; returns when all is sent.
+    /// Sends the held replies, and returns once all are sent.
     pub(crate) fn release(&self) {
         let mut ledger = self.ledger.0.lock().unwrap();
         ledger.is_released = true;
@@ -211,14 +212,14 @@ impl Drop for Responder {
     }
 }
 
-/// Counts from perfdhcp's default base.
+/// First hardware address of perfdhcp's default clients.
 const BASE: u32 = 0x0102_0304;
 
 fn word(octets: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(octets[at..at + 4].try_into().unwrap())
 }
 
-/// The client's number: octet by octet from the base, without carry, as perfdhcp counts.
+/// Returns the client's number: byte by byte from the base, without carry, as perfdhcp counts.
 fn number(mac: u32) -> u32 {
     let digits = mac.to_be_bytes().into_iter().zip(BASE.to_be_bytes());
     digits.fold(0, |number, (octet, base)| number << 8 | u32::from(octet.wrapping_sub(base)))
@@ -227,7 +228,7 @@ fn number(mac: u32) -> u32 {
 const DECLINE: u8 = 4;
 const INFORM: u8 = 8;
 
-/// The ACK to an INFORM.
+/// Returns the ACK to an INFORM.
 fn parameters(request: &[u8]) -> Vec<u8> {
     let mut answer = request[..240].to_vec();
     answer[0] = 2;

@@ -1,5 +1,5 @@
-//! Several generators as one on this machine: a script stands in for SSH and does to each host what its
-//! name says.
+//! Several generators that act as one on this machine: a script replaces SSH and does to each host
+//! what its name says.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,8 @@ use super::responder::{Act, Responder};
 use super::{figures, way, words};
 use crate::common::{TempFolder, free_port, run_bounded};
 
-/// What each residue by eleven gets: a hundred clients of 1,100 each, on either generator.
+/// Returns the treatment of each residue by eleven: a hundred clients of 1,100 each, on either
+/// generator.
 pub(crate) fn misbehave(client: u32) -> Act {
     match client % 11 {
         1 => Act::Nothing,
@@ -29,10 +30,10 @@ pub(crate) fn misbehave(client: u32) -> Act {
     }
 }
 
-/// The run that goes with it.
+/// Arguments of the run for [`misbehave`].
 pub(crate) const MISBEHAVED: &str = "-r 1100 -n 1100 -R 1100 -d 20";
 
-/// The ledger of that run, and the responder's, by two generators together.
+/// Checks the counts of that run and of the responder, by two generators together.
 pub(crate) fn check_misbehaved(json: &Value, responder: &Responder) {
     let names = [
         "sent",
@@ -55,7 +56,7 @@ pub(crate) fn check_misbehaved(json: &Value, responder: &Responder) {
     assert_eq!(figures(json, 1, names), [600, 300, 100, 100, 0, 100, 100, 0, 0, 0, 0], "{json}");
     assert_eq!(responder.counts(), [1_100, 600, 0, 0]);
     assert_eq!((responder.clients().len(), responder.relays()), (1_100, 2));
-    // All but one of the clients that get one address, whichever generator plays them.
+    // All but one of the clients that get one address, on either generator.
     assert_eq!(json["exchanges"][1]["conflict_count"], 99);
     assert_eq!((json["leases"].as_u64(), json["orphans"].as_u64()), (Some(201), Some(100)));
     assert_eq!(json["exchanges"][1]["latency_due"]["count"], 300);
@@ -71,13 +72,13 @@ pub(crate) fn check_misbehaved(json: &Value, responder: &Responder) {
     for generator in generators {
         assert_eq!(figures(generator, 0, ["sent", "due"]), [550, 550], "{json}");
         let us = |name: &str| generator[name].as_f64().unwrap();
-        // It is one kernel's clock.
+        // Both clocks are one kernel's.
         assert!(us("clock_offset_us").abs() <= us("clock_uncertainty_us") + 0.001, "{generator}");
         assert!(generator["clock_drift_us"].is_number(), "{generator}");
     }
 }
 
-/// A stand-in for SSH: `FOLDER/ssh HOST COMMAND`.
+/// Replacement of SSH: `FOLDER/ssh HOST COMMAND`.
 struct Stage {
     folder: TempFolder,
 }
@@ -130,7 +131,7 @@ esac
         (json, output.status.code().unwrap())
     }
 
-    /// The processes of healthy generators, as many as were started.
+    /// Returns the processes of healthy generators, as many as were started.
     fn pids(&self) -> Vec<String> {
         let pids = fs::read_to_string(self.folder.path().join("pids")).unwrap_or_default();
         pids.lines().map(Into::into).collect()
@@ -170,7 +171,7 @@ fn lists_go_with_the_run_and_its_parts_are_disjoint() {
         .collect();
     assert_eq!(sent, [101, 100, 100]);
     assert_eq!((json["seed"].as_u64(), responder.relays()), (Some(3), 3));
-    // A client that is given its address again, by whichever generator, would be a conflict.
+    // A client that gets its address again, on either generator, would be a conflict.
     assert_eq!(json["exchanges"][1]["conflict_count"], 0);
 }
 
@@ -187,7 +188,7 @@ fn the_text_has_a_line_for_each_generator_and_periodic_sums() {
     assert!(periodic.len() >= 2, "{text}");
     let first = periodic[0].split(['/', ' ']).nth(1).unwrap().parse::<u64>().unwrap();
     assert!(first > 0, "a line has sums: {text}");
-    // On a busy machine the time may be over before the last exchange of one has begun.
+    // On a busy machine the time may be over before the last exchange of one generator has begun.
     let own = ["a (127.0.0.2:", "b (127.0.0.3:"].map(|own| {
         let line = text.lines().find(|line| line.starts_with(own)).unwrap();
         let (_, figures) = line.split_once(" sent ").unwrap();
@@ -199,7 +200,7 @@ fn the_text_has_a_line_for_each_generator_and_periodic_sums() {
     assert_eq!(begun, own.iter().sum::<u64>().to_string(), "{text}");
 }
 
-/// Whether the process is there.
+/// Returns true if the process exists.
 fn runs(pid: &str) -> bool {
     Path::new("/proc").join(pid).exists()
 }

@@ -1,5 +1,5 @@
-//! Several generators as one over OpenSSH: each in a network namespace with a daemon of its own, the
-//! responder in a third one with the coordinator.
+//! Several generators that act as one over OpenSSH: each in a network namespace with an SSH server
+//! of its own, the responder in a third one with the coordinator.
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -15,21 +15,21 @@ use crate::common::link::{inside, ip, within};
 use crate::common::namespaces::Namespaces;
 use crate::common::{TempFolder, is_root, require, run_bounded, waited_until};
 
-/// Where the daemons listen; the namespaces have nobody else.
+/// Port of the SSH servers; the namespaces have no other servers.
 const PORT: u16 = 2_222;
-/// The responder's addresses.
+/// Addresses of the responder.
 const SERVER: [&str; 2] = ["10.77.0.1", "fd77::1"];
 
-/// A bridge with the coordinator on it and two further hosts, each with a daemon.
+/// Bridge with the coordinator on it and two further hosts, each with an SSH server.
 pub(super) struct Hosts {
     daemons: Vec<Child>,
-    /// The responder's, and the generators'.
+    /// Namespaces of the responder and of the generators.
     pub(super) namespaces: Namespaces<3>,
     folder: TempFolder,
 }
 
 impl Hosts {
-    /// `None`, said, where tools or rights are missing.
+    /// Sets the hosts up. Returns `None`, with a message, if tools or rights are missing.
     pub(super) fn set() -> Option<Self> {
         if !require(&["ip", "ssh", "sshd", "ssh-keygen"]) || !is_root() {
             return None;
@@ -64,7 +64,7 @@ impl Hosts {
         self.folder.path().join(name).display().to_string()
     }
 
-    /// Keys and settings for both sides; nothing of the machine's own is read.
+    /// Writes keys and settings for both sides, which read nothing of the machine's own.
     fn write_keys(&self) {
         for name in ["host", "user"] {
             let mut keygen = Command::new("ssh-keygen");
@@ -93,7 +93,7 @@ impl Hosts {
     }
 
     fn start_daemons(&mut self) {
-        // Debian's wants a folder of the machine's; this one is in mounts of its own.
+        // Debian's SSH server needs a folder of the machine; this one is in mounts of its own.
         let script = format!(
             "mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd && exec /usr/sbin/sshd -D -e -f {}",
             self.path("daemon")
@@ -117,7 +117,7 @@ impl Hosts {
         Responder::on(socket.expect("the namespace is ours"), is_v6, plan)
     }
 
-    /// The document of a run, and its exit code.
+    /// Runs the command and returns its document and its exit code.
     fn measured(&self, line: &str) -> (Value, i32) {
         let mut command = inside(&self.namespaces[0]);
         let godwit = env!("CARGO_BIN_EXE_godwit");

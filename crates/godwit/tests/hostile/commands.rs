@@ -1,5 +1,5 @@
-//! Hostile commands over the unix socket and over HTTP: every connection is ended, the server lives,
-//! and honest commands are answered all the while.
+//! Hostile commands over the unix socket and over HTTP: the server ends every connection, survives,
+//! and answers honest commands all the time.
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -14,17 +14,17 @@ use serde_json::{Value, json};
 use crate::common::{ServerProcess, TempFolder, configuration, free_port};
 use crate::crash::from_environment;
 
-/// Hostile commands in the test command; `GODWIT_HOSTILE_COMMANDS` says how many.
+/// Number of hostile commands in the test command, unless `GODWIT_HOSTILE_COMMANDS` sets another.
 const COMMANDS: u64 = 1_500;
-/// Hostile commands between two honest ones.
+/// Number of hostile commands between two honest ones.
 const BURST: u64 = 25;
-/// A server that neither answers nor ends a connection in this time does not do it at all.
+/// Time after which a server that neither answers nor ends a connection fails the test.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// Commands that end the server, or replace the configuration that the test depends on, by design.
+/// Commands that end the server, or replace the configuration that the test needs, by design.
 const LEFT_OUT: [&str; 2] = ["shutdown", "config-set"];
 /// Libraries that add commands.
 const HOOKS: [&str; 5] = ["class_cmds", "host_cmds", "lease_cmds", "stat_cmds", "subnet_cmds"];
-/// Values that arguments are replaced by.
+/// Values that replace arguments.
 const VALUES: [&str; 20] = [
     "null",
     "true",
@@ -65,25 +65,25 @@ const ARGUMENTS: [&str; 14] = [
     "Dhcp4",
 ];
 
-/// The sockets of a server.
+/// Sockets of a server.
 struct Sockets {
     unix: PathBuf,
     http_port: u16,
 }
 
 impl Sockets {
-    /// Sends `octets` to the unix socket; returns the answer, up to the end of the connection.
+    /// Sends `octets` to the unix socket, and returns the answer up to the end of the connection.
     fn ask_unix(&self, octets: &[u8]) -> Vec<u8> {
         let mut stream = UnixStream::connect(&self.unix).expect("the server takes commands");
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        // A refusal may come before all was written.
+        // A refusal may come before all data is written.
         let _ = stream.write_all(octets);
         let _ = stream.shutdown(Shutdown::Write);
         read_to_end(&mut stream)
     }
 
     /// Sends `octets` over HTTP and returns the answer. A server need not answer a client that has
-    /// ended its side, so only what is not whole is ended.
+    /// ended its side, so only an incomplete request ends its side.
     fn ask_http(&self, octets: &[u8], is_whole: bool) -> Vec<u8> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.http_port)).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -94,7 +94,7 @@ impl Sockets {
         read_to_end(&mut stream)
     }
 
-    /// Asks an honest command at each socket; the names of the commands that there are.
+    /// Sends an honest command to each socket, and returns the names of all commands.
     fn honest(&self) -> Vec<String> {
         let body = json!({ "command": "list-commands" }).to_string();
         let answer = self.ask_unix(body.as_bytes());
@@ -109,7 +109,7 @@ impl Sockets {
     }
 }
 
-/// Reads until the server ends the connection; it may do so by a reset.
+/// Reads until the server ends the connection, possibly by a reset.
 fn read_to_end(stream: &mut impl Read) -> Vec<u8> {
     let mut answer = Vec::new();
     match stream.read_to_end(&mut answer) {
@@ -131,7 +131,7 @@ fn one_of<T: Copy>(random: &mut Random, values: &[T]) -> T {
     values[random.below(values.len() as u64) as usize]
 }
 
-/// A command with arguments that it may or may not have, of any type.
+/// Returns a command with arguments that it may or may not have, of any type.
 fn body(random: &mut Random, names: &[String]) -> Vec<u8> {
     let name = &names[random.below(names.len() as u64) as usize];
     let arguments: Vec<String> = (0..random.below(5))
@@ -144,7 +144,7 @@ fn body(random: &mut Random, names: &[String]) -> Vec<u8> {
     format!("{{ \"command\": \"{name}\", \"arguments\": {arguments} }}").into_bytes()
 }
 
-/// Damages some octets, or none.
+/// Damages some bytes, or none.
 fn damage(random: &mut Random, octets: &mut Vec<u8>) {
     for _ in 0..random.below(4) {
         let at = random.below(octets.len() as u64) as usize;
@@ -211,7 +211,7 @@ fn hostile_commands_do_no_harm() {
         }
     }
     sockets.honest();
-    // A mistake that was contained fails here.
+    // A failure that the server contained makes this stop fail.
     server.stop();
     println!("{count} commands: {answered} answered, {carried_out} carried out");
     let is_plausible = answered * 2 > count && carried_out * 50 > count;

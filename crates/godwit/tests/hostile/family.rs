@@ -1,4 +1,4 @@
-//! What hostile clients of each family send, and servers that serve them on a link of their own.
+//! Messages of hostile clients of each family, and servers for them on a link of their own.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -11,14 +11,14 @@ use crate::crash::{self, Answer, Ask, Family, Message, replace};
 
 /// Room for every datagram of either family.
 pub(super) const BUFFER_LEN: usize = 65_507;
-/// The hostile clients' link: their relay agent, which is a machine without anybody who listens.
+/// Addresses of the hostile clients' link: their relay agent, at which no process listens.
 const LINK4: Ipv4Addr = Ipv4Addr::new(127, 128, 0, 1);
 const LINK6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 1);
-/// Numbers of hostile clients, whose hardware addresses no honest one has.
+/// First number of the hostile clients, whose hardware addresses no honest client has.
 const FIRST: u32 = 0x0100_0000;
 const CLIENTS: u64 = 3_000;
 
-/// Everything is logged, to a file that is begun anew when it has grown.
+/// Returns loggers that write everything to a file, which is begun anew when it has grown.
 fn loggers(folder: &std::path::Path, name: &str) -> String {
     format!(
         r#""loggers": [ {{ "name": "{name}", "severity": "DEBUG", "debuglevel": 99,
@@ -27,11 +27,12 @@ fn loggers(folder: &std::path::Path, name: &str) -> String {
     )
 }
 
-/// A family with clients who mean harm.
+/// Family with hostile clients.
 pub(super) struct Hostile {
-    /// The honest clients and the server.
+    /// Honest clients and the server.
     pub(super) family: Family,
-    /// Writes the next hostile datagram to the front of a buffer; its length.
+    /// Function that writes the next hostile datagram to the front of a buffer and returns its
+    /// length.
     pub(super) datagram: fn(&mut Random, &mut [u8]) -> usize,
 }
 
@@ -117,12 +118,13 @@ pub(super) const V6: Hostile = Hostile {
     datagram: datagram_v6,
 };
 
-/// An answer that no honest client waits for: what came through the relay agent of the hostile ones.
+/// Returns a reply that no honest client waits for: it came through the relay agent of the hostile
+/// ones.
 fn nothing() -> Option<Answer> {
     Some(Answer { xid: u32::MAX, is_offer: false, address: None, server: Vec::new() })
 }
 
-/// What a client asks for, about any address of the hostile clients.
+/// Returns a client's request about any address of the hostile clients.
 fn ask(random: &mut Random, address: impl Fn(u64) -> IpAddr) -> Ask {
     let address = address(random.below(2_048));
     match random.below(4) {
@@ -154,7 +156,7 @@ fn datagram_v4(random: &mut Random, buffer: &mut [u8]) -> usize {
     len
 }
 
-/// Makes a datagram that gets past the first checks, most of the time.
+/// Makes a datagram that passes the first checks, most of the time.
 fn aim_v4(random: &mut Random, octets: &mut [u8]) {
     if octets.len() < 240 || random.chance(1, 8) {
         return;

@@ -1,5 +1,5 @@
-//! The judge of the datagram suites: attacks a server, and finds that it ended, grew, or left
-//! honest clients without an answer.
+//! Verdict of the datagram suites: the code attacks a server, and finds whether it ended, grew, or
+//! left honest clients without a reply.
 
 use std::time::Duration;
 
@@ -8,40 +8,40 @@ use testbed::Progress;
 
 use super::family;
 
-/// Hostile datagrams between two answers to honest clients.
+/// Number of hostile datagrams between two replies to honest clients.
 const BURST: u64 = 32;
-/// Share of the datagrams after which memory is looked at first: by then the hostile clients have
+/// Share of the datagrams after which memory is measured first: by then the hostile clients have
 /// all leases that they can get, and every buffer is in use.
 const WARM_SHARE: f64 = 0.4;
-/// Growth of a server after that, in KiB, for fragmentation of the heap. Of a million datagrams
-/// 600,000 follow, so 17 octets kept of each would be more.
+/// Maximum growth of a server after that, in KiB, for fragmentation of the heap. Of a million
+/// datagrams 600,000 follow, so 17 bytes kept of each would be more.
 const GROWTH_MAX_KIB: u64 = 10_000;
-/// Datagrams from which on honest clients must be served in each second: those of
+/// Number of datagrams from which on the server must serve honest clients in each second: that of
 /// `cargo xtask hostile`, which runs one suite at a time.
 const WHOLE: u64 = 1_000_000;
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// A server under attack, with its honest clients.
+/// Server under attack, with its honest clients.
 pub(super) trait Scene {
     /// Sends a hostile datagram.
     fn strike(&mut self, datagram: &[u8]);
 
-    /// Waits until an honest client has been answered.
+    /// Waits until an honest client gets a reply.
     fn serve_honest(&mut self) -> Result<(), String>;
 
-    /// Has every honest client that has a lease keep it.
+    /// Makes every honest client with a lease renew it.
     fn renew_all(&mut self) -> Result<(), String>;
 
-    /// Returns whether the server has ended.
+    /// Returns true if the server has ended.
     fn has_ended(&mut self) -> bool;
 
-    /// Resident memory of the server, in KiB.
+    /// Returns the resident memory of the server, in KiB.
     fn resident_kib(&self) -> u64;
 
-    /// Datagrams that the server's sockets had no room for.
+    /// Returns the number of datagrams that the server's sockets had no room for.
     fn dropped(&self) -> u64;
 
-    /// Time on a clock of the scene's own.
+    /// Returns the time on the scene's own clock.
     fn now(&self) -> Duration;
 }
 
@@ -49,23 +49,23 @@ pub(super) trait Scene {
 #[derive(Debug)]
 pub(super) struct AttackReport {
     count: u64,
-    /// Resident memory once warm, and at the end.
+    /// Resident memory after the warm-up in KiB, then at the end.
     pub(super) warm_kib: u64,
     pub(super) end_kib: u64,
-    /// The longest time between two answers to honest clients.
+    /// Longest time between two replies to honest clients.
     pub(super) longest_wait: Duration,
     /// Datagrams that the server's sockets had no room for.
     pub(super) dropped: u64,
 }
 
 impl AttackReport {
-    /// Returns what the server did wrong, in words.
+    /// Returns the server's fault as text, if any.
     pub(super) fn verdict(&self) -> Result<(), String> {
         let Self { count, warm_kib, end_kib, longest_wait, dropped } = self;
         if dropped * 10 >= *count {
             return Err(format!("there was no room for {dropped} of {count} datagrams"));
         }
-        // In a few datagrams beside other tests a wait says nothing of the server.
+        // With few datagrams and other tests running, a wait says nothing about the server.
         if *count >= WHOLE && *longest_wait >= LONGEST_WAIT {
             let waited = longest_wait.as_millis();
             return Err(format!("honest clients had no answer for {waited} ms"));
@@ -115,34 +115,34 @@ pub(super) fn attack(
 
 const ENDED: &str = "the server has ended";
 
-/// The cause why honest clients have no answer.
+/// Returns the reason why honest clients get no reply.
 fn cause(scene: &mut impl Scene, silence: String) -> String {
     if scene.has_ended() { ENDED.to_owned() } else { silence }
 }
 
-/// A mistake that a planted server makes from some datagram on.
+/// Mistake that a planted server makes from some datagram on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mistake {
     None,
     Abort,
-    /// It keeps so many octets of each datagram.
+    /// Leak of this many bytes of each datagram.
     Leak(u64),
-    /// It answers nobody.
+    /// No reply to any client.
     Silence,
-    /// It answers after so long.
+    /// Replies after this time only.
     Pause(Duration),
-    /// It takes nothing from its sockets.
+    /// Sockets that the server does not read.
     Deafness,
 }
 
-/// A server that makes a mistake, on a clock that only its answers move.
+/// Server that makes a mistake, on a clock that only its replies advance.
 struct Planted {
     mistake: Mistake,
     received: u64,
     now: Duration,
 }
 
-/// Datagrams before a planted server makes its mistake.
+/// Number of datagrams before a planted server makes its mistake.
 const SOUND: u64 = 700;
 
 impl Planted {
@@ -218,6 +218,6 @@ fn an_abort_a_silence_and_a_leak_are_found() {
     assert_eq!(grown, "the server grew from 57031 to 67578 KiB");
     let paused = judged(Mistake::Pause(LONGEST_WAIT), WHOLE).unwrap_err();
     assert_eq!(paused, "honest clients had no answer for 1001 ms");
-    // An abort by the last datagram meets no honest client any more.
+    // An abort by the last datagram affects no honest client any more.
     assert_eq!(judged(Mistake::Abort, SOUND + 1), Err("the server has ended".to_owned()));
 }

@@ -1,9 +1,10 @@
-//! Hostile datagrams at servers over each store, at debug logging: the server lives, its memory does
-//! not grow with what it was sent, and honest clients are served all the while and keep their leases.
+//! Hostile datagrams at servers over each store, with debug logging: the server survives, its
+//! memory does not grow with the datagrams, and it serves honest clients all the time, who keep
+//! their leases.
 //!
-//! Honest clients and hostile ones are on links of their own. After each burst of hostile datagrams an
-//! honest client has to be answered, so nothing is sent faster than the server takes it.
-//! `GODWIT_HOSTILE_DATAGRAMS` says how many datagrams, `GODWIT_SIM_SEED` where they are drawn from;
+//! Honest and hostile clients are on links of their own. After each burst of hostile datagrams an
+//! honest client must get a reply, so the test sends nothing faster than the server reads it.
+//! `GODWIT_HOSTILE_DATAGRAMS` sets the number of datagrams, `GODWIT_SIM_SEED` their seed;
 //! `cargo xtask hostile` sets both.
 
 mod commands;
@@ -22,16 +23,16 @@ use crate::crash::{Backend, Clients, Family, Kind, Place, from_environment};
 use family::{Hostile, V4, V6};
 use judge::{Scene, attack};
 
-/// Datagrams in the test command.
+/// Number of datagrams in the test command.
 const DATAGRAMS: u64 = 10_000;
-/// Resident memory of a process in KiB (proc_pid_status(5)).
+/// Returns the resident memory of a process in KiB (proc_pid_status(5)).
 fn resident_kib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.split_whitespace().next().unwrap().parse().unwrap()
 }
 
-/// Datagrams that the sockets at `port` had no room for (proc_net(5)).
+/// Returns the number of datagrams that the sockets at `port` had no room for (proc_net(5)).
 fn dropped(pid: u32, port: u16) -> u64 {
     let sockets = ["udp", "udp6"]
         .map(|name| std::fs::read_to_string(format!("/proc/{pid}/net/{name}")).unwrap_or_default());
@@ -43,7 +44,7 @@ fn dropped(pid: u32, port: u16) -> u64 {
     lines.filter_map(|line| line.split_whitespace().last()?.parse::<u64>().ok()).sum()
 }
 
-/// A running server with honest clients.
+/// Running server with honest clients.
 struct Live<'s> {
     family: Family,
     socket: UdpSocket,
@@ -54,7 +55,7 @@ struct Live<'s> {
 
 impl Scene for Live<'_> {
     fn strike(&mut self, datagram: &[u8]) {
-        // A datagram without octets is one, too.
+        // An empty datagram counts, too.
         self.socket.send_to(datagram, (self.family.loopback, self.server.port)).unwrap();
     }
 
@@ -83,7 +84,7 @@ impl Scene for Live<'_> {
     }
 }
 
-/// Attacks a server of one family over one store, and looks for all leases of honest clients after a
+/// Attacks a server of one family over one store, and checks all leases of honest clients after a
 /// restart.
 fn withstands(suite: &str, kind: Kind, hostile: &Hostile) {
     let Some(backend) = Backend::start(kind) else { return };

@@ -1,5 +1,5 @@
-//! Clients of Kea by others, from PyPI: what `clients.py` has them call comes back from Godwit in the shape in
-//! which it comes back from Kea 3. `cargo xtask test setup` installs them.
+//! Third-party clients of Kea from PyPI: the results of the calls that `clients.py` makes have the
+//! same shape from Godwit as from Kea 3. `cargo xtask test setup` installs the clients.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::subjects::process::{CREDENTIALS, Make, SOCKETS_MARK};
 
 pub(super) const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kea3/clients.py");
 
-/// The clients, each with the virtual environment that it is in.
+/// Clients, each with its virtual environment.
 const CLIENTS: [(&str, &str); 4] = [
     ("kea-exporter", "first"),
     ("netbox-kea-ng", "first"),
@@ -22,19 +22,19 @@ const CLIENTS: [(&str, &str); 4] = [
     ("pykeadhcp", "second"),
 ];
 
-/// Calls whose answers have more keys than those of Kea 3.0, or fewer: `commands.rs` compares them key
-/// by key.
+/// Calls whose answers have more or fewer keys than those of Kea 3.0: `commands.rs` compares them
+/// key by key.
 const COMPARED_ELSEWHERE: [&str; 4] =
     ["config_get", "network4_get", "network6_get", "statistic_get_all"];
 
-/// The folder that has the clients: where the variable says, or in the build folder.
+/// Returns the folder of the clients: the one in the variable, or one in the build folder.
 pub(super) fn folder() -> Option<PathBuf> {
     let build = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?.join("kea-clients");
     let folder = std::env::var_os("GODWIT_KEA_CLIENTS").map_or(build, PathBuf::from);
     folder.join("packages").exists().then_some(folder)
 }
 
-/// What `clients.py` prints for `client` at a fresh daemon of `make`.
+/// Returns the output of `clients.py` for `client` with a fresh server of `make`.
 fn printed(python: &Path, client: &str, make: Make, family: Family) -> Vec<String> {
     let port = free_port();
     let authentication = json!({
@@ -58,10 +58,11 @@ fn printed(python: &Path, client: &str, make: Make, family: Family) -> Vec<Strin
     text.lines().map(str::to_owned).collect()
 }
 
-/// What `client` prints that differs.
+/// Returns the lines of `client` that differ.
 fn differing(client: &str, ours: &[String], keas: &[String]) -> Vec<String> {
     if client == "kea-exporter" {
-        // Statistics that it does not know, and those that Kea has later, are no loss.
+        // Statistics that the exporter does not know, and those that later versions of Kea have, do
+        // not count.
         let own: BTreeSet<_> = ours.iter().collect();
         let metrics = keas.iter().filter(|line| line.starts_with("kea_"));
         assert!(metrics.clone().count() > 20, "{keas:?}");

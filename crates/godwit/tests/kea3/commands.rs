@@ -1,6 +1,6 @@
-//! The same commands to Godwit and to Kea 3: every one that both list with arguments of each type, and
-//! those of `conformance/commands`. Result codes and the keys of `arguments` agree, or a verdict in
-//! `conformance/commands/verdicts.toml` says why not.
+//! Identical commands to Godwit and to Kea 3: every one that both list, with arguments of each
+//! type, and those of `conformance/commands`. Result codes and the keys of `arguments` agree, or a
+//! verdict in `conformance/commands/verdicts.toml` says why not.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,30 +14,30 @@ use crate::common::has_debian_13;
 use crate::common::manual::running_text;
 use crate::subjects::process::{Daemon, Make};
 
-/// Hook libraries that bring commands.
+/// Hook libraries that add commands.
 const LIBRARIES: [&str; 5] = ["class_cmds", "host_cmds", "lease_cmds", "stat_cmds", "subnet_cmds"];
 
-/// The command of Kea's that is not here: DHCPv4 over DHCPv6 is not.
+/// Command of Kea that Godwit lacks, because it has no DHCPv4 over DHCPv6.
 const NOT_HERE: &str = "subnet4o6-select-test";
 
-/// A difference, or a command that is not sent, with its verdict.
+/// Difference, or command that is not sent, with its verdict.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Entry {
     command: String,
-    /// Which command is not sent.
+    /// Reason not to send the command.
     skipped: Option<Skipped>,
     #[serde(default)]
     differences: Vec<String>,
     verdict: Verdict,
-    /// Words of the manual that tell users, unless later versions of Kea do the same.
+    /// Words of the manual that inform users, unless later versions of Kea do the same.
     manual: Option<String>,
     note: String,
 }
 
 impl Entry {
-    /// Returns whether users can read of it: in `manual`, or, where Kea has changed since, in the note,
-    /// which names the version.
+    /// Returns true if users can read about the difference: in `manual`, or, if Kea has changed
+    /// since, in the note, which names the version.
     fn is_told(&self, manual: &str) -> bool {
         match (self.verdict, &self.manual) {
             (Verdict::Newer, None) => self.note.contains("Kea 3."),
@@ -46,7 +46,7 @@ impl Entry {
         }
     }
 
-    /// Returns true when it is about the command `name`, of either family.
+    /// Returns true if the entry is about the command `name`, of either family.
     pub(super) fn is_of(&self, name: &str) -> bool {
         ["4", "6"].iter().any(|number| self.command.replace('#', number) == name)
     }
@@ -69,7 +69,8 @@ pub(super) fn conformance(name: &str) -> String {
     fs::read_to_string(folder.join(name)).expect("it is part of the repository")
 }
 
-/// The members of a configuration with a subnet, a network with another, a reservation and a class.
+/// Returns the members of a configuration with a subnet, a shared network with another subnet, a
+/// reservation and a class.
 pub(super) fn configuration(family: Family) -> String {
     let libraries = LIBRARIES.map(|name| json!({ "library": format!("libdhcp_{name}.so") }));
     let (own, other, host, further) = match family {
@@ -107,7 +108,7 @@ pub(super) fn configuration(family: Family) -> String {
     )
 }
 
-/// The keys of `value`, those of maps in maps and lists behind a dot.
+/// Collects the keys of `value`; keys of inner maps and lists follow a dot.
 fn keys(value: &Value, above: &str, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(map) => {
@@ -121,7 +122,7 @@ fn keys(value: &Value, above: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-/// What the two answers differ in.
+/// Returns the differences between the two answers.
 pub(super) fn differences(ours: &Value, keas: &Value) -> Vec<String> {
     let mut found = Vec::new();
     if ours["result"] != keas["result"] {
@@ -135,7 +136,8 @@ pub(super) fn differences(ours: &Value, keas: &Value) -> Vec<String> {
     found
 }
 
-/// What is sent: the commands that both daemons list, with arguments of each type, and those of the file.
+/// Returns the commands to send: those that both servers list, with arguments of each type, and
+/// those of the file.
 fn commands(family: Family, both: &mut [Daemon; 2], verdicts: &[Entry]) -> Vec<Value> {
     let listed = both.each_mut().map(|daemon| {
         let names = answer(daemon, &json!({ "command": "list-commands" }));
@@ -163,14 +165,14 @@ fn commands(family: Family, both: &mut [Daemon; 2], verdicts: &[Entry]) -> Vec<V
     }
     let lines = conformance(file);
     sent.extend(lines.lines().map(|line| serde_json::from_str(line).expect("JSON in each line")));
-    // Statistics that are gone come back at another time in Kea.
+    // Removed statistics come back at another time in Kea.
     sent.sort_by_key(|command| command["command"] == "statistic-remove-all");
     sent.push(json!({ "command": "shutdown", "arguments": { "exit-value": "x" } }));
     sent.push(json!({ "command": "shutdown" }));
     sent
 }
 
-/// The number of the verdict on `difference` in the answers to the command `name`.
+/// Returns the number of the verdict on `difference` in the answers to the command `name`.
 pub(super) fn verdict_on(
     verdicts: &[Entry],
     family: Family,
@@ -185,7 +187,7 @@ pub(super) fn verdict_on(
     verdicts.iter().position(is_about)
 }
 
-/// The verdicts of the repository.
+/// Returns the verdicts of the repository.
 pub(super) fn verdicts() -> Vec<Entry> {
     let Verdicts { verdict } =
         toml::from_str(&conformance("verdicts.toml")).unwrap_or_else(|error| panic!("{error}"));

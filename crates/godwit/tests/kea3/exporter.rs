@@ -1,4 +1,5 @@
-//! `kea-exporter-metrics`: names and labels are those that kea-exporter makes of Kea 3.
+//! Metrics of `kea-exporter-metrics`: their names and labels are those that kea-exporter makes of
+//! Kea 3.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -13,8 +14,8 @@ use super::daemon;
 use crate::common::{has_debian_13, run_bounded, waited_until};
 use crate::subjects::process::{Daemon, Make};
 
-/// Steps after which every counter that both have by then has been made: one client has a lease,
-/// another finds none.
+/// Steps that make every counter that both servers have by then: one client gets a lease, another
+/// finds none.
 const STEPS_4: &str = r#"
 title = "One address for two clients"
 family = "v4"
@@ -65,10 +66,10 @@ na = { 1 = [] }
 get = "ADVERTISE"
 "#;
 
-/// A metric with its labels, in one spelling whoever printed it.
+/// Metric with its labels, in one spelling for both sources.
 type Series = (String, BTreeSet<String>);
 
-/// What kea-exporter makes of the server behind the unix socket `path`.
+/// Returns the metrics that kea-exporter makes of the server at the unix socket `path`.
 fn exported(python: &Path, path: &Path, family: Family) -> BTreeSet<Series> {
     let number = if family == Family::V4 { "4" } else { "6" };
     let mut command = Command::new(python);
@@ -90,7 +91,7 @@ fn exported(python: &Path, path: &Path, family: Family) -> BTreeSet<Series> {
     text.lines().filter_map(series).collect()
 }
 
-/// What `/metrics` has under the names of kea-exporter.
+/// Returns the metrics of `/metrics` that have names of kea-exporter.
 fn exposed(path: &Path) -> BTreeSet<Series> {
     let mut stream = UnixStream::connect(path).expect("the server takes requests");
     let request = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
@@ -107,7 +108,7 @@ fn exposed(path: &Path) -> BTreeSet<Series> {
     text.lines().filter_map(series).collect()
 }
 
-/// A server that has played the steps, the last answer counted.
+/// Returns a server that has played the steps and counted the last reply.
 fn played(make: Make, scenario: &Scenario) -> Daemon {
     let mut daemon = daemon(make, scenario.family, &scenario.config);
     play(scenario, &mut daemon).unwrap_or_else(|finding| panic!("{make:?}: {finding:?}"));
@@ -134,7 +135,7 @@ fn metrics_have_the_names_and_labels_of_kea_exporter() {
         waited_until(|| exposed(&path).is_superset(&expected));
         let found = exposed(&path);
         let missing: Vec<_> = expected.difference(&found).collect();
-        // Later versions of Kea, too, count failures of subnets from the start on.
+        // Later versions of Kea also count failures of subnets from the start on.
         let is_later = |series: &&Series| series.0.ends_with("_allocations_failed_total");
         let further: Vec<_> = found.difference(&expected).filter(|s| !is_later(s)).collect();
         assert!(missing.is_empty() && further.is_empty(), "{missing:#?}\nfurther: {further:#?}");

@@ -1,4 +1,4 @@
-//! Lines of leases in the log: Godwit writes for the logger `leases` what Kea 3 writes at INFO.
+//! Log lines about leases: Godwit writes for the logger `leases` the same lines as Kea 3 at INFO.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::daemon;
 use crate::common::{has_debian_13, waited_at_most};
 use crate::subjects::process::{Daemon, Make};
 
-/// Loggers whose lines of leases go to the log's file, from INFO up.
+/// Returns loggers that write lines about leases to the log file, from INFO up.
 fn loggers(number: u8) -> String {
     format!(
         r#""loggers": [ {{ "name": "kea-dhcp{number}", "severity": "INFO",
@@ -21,17 +21,17 @@ fn loggers(number: u8) -> String {
     )
 }
 
-/// The lines of the logger `leases`, identifier and text.
+/// Returns the lines of the logger `leases`, with identifier and text.
 fn lines(daemon: &Daemon) -> Vec<String> {
     let log = daemon.log();
     let of_leases = log.lines().filter(|line| line.contains(".leases/"));
     of_leases.filter_map(|line| Some(line.split_once("] ")?.1.to_owned())).collect()
 }
 
-/// How long lines are waited for, which a server may be late with.
+/// Maximum time to wait for lines, which a server may write late.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The lines of leases once there are `count` of them.
+/// Waits for `count` lines about leases and returns them.
 fn awaited(daemon: &Daemon, count: usize) -> Vec<String> {
     waited_at_most(LIMIT, || lines(daemon).len() >= count);
     lines(daemon)
@@ -39,7 +39,7 @@ fn awaited(daemon: &Daemon, count: usize) -> Vec<String> {
 
 const SERVER: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
-/// A message of the client with the last octet `client` through a relay agent.
+/// Returns a message of the client with the last byte `client` through a relay agent.
 fn message4(
     kind: v4::MessageType,
     client: u8,
@@ -80,8 +80,8 @@ fn message4(
     buffer[..len].to_vec()
 }
 
-/// Lines that a server with four addresses logs of clients that take, renew, give back and decline
-/// leases.
+/// Returns the lines that a server with four addresses logs about clients that take, renew, release
+/// and decline leases.
 fn logged4(make: Make) -> Vec<String> {
     use v4::MessageType::{Ack, Decline, Discover, Offer, Release, Request};
     let config = format!(
@@ -142,7 +142,7 @@ fn message6(kind: v6::MessageType, client: u8, granted: Option<&[u8]>) -> Vec<u8
         Some(reply) => {
             let reply = v6::Packet::parse(reply).expect("it is sound").message();
             for (code, value) in reply.options() {
-                // A client that rebinds asks any server; only addresses are declined.
+                // A client that rebinds names no server; it can decline only addresses.
                 let is_kept = match code {
                     v6::option::SERVERID => kind != v6::MessageType::Rebind,
                     v6::option::IA_PD => kind != v6::MessageType::Decline,
@@ -158,8 +158,8 @@ fn message6(kind: v6::MessageType, client: u8, granted: Option<&[u8]>) -> Vec<u8
     buffer[..len].to_vec()
 }
 
-/// Lines that a server logs of clients that take, renew, give back and decline addresses and
-/// prefixes.
+/// Returns the lines that a server logs about clients that take, renew, release and decline
+/// addresses and prefixes.
 fn logged6(make: Make) -> Vec<String> {
     use v6::MessageType::{Decline, Rebind, Release, Renew, Request, Solicit};
     let config = format!(

@@ -1,5 +1,5 @@
-//! What programs that manage Kea see of Godwit, beside Kea 3: its version, its state, and what its
-//! commands answer.
+//! Comparison of Godwit and Kea 3 as seen by programs that manage Kea: version, state, and answers
+//! to commands.
 
 mod clients;
 mod commands;
@@ -21,9 +21,9 @@ use serde_json::Value;
 use crate::common::PATIENCE;
 use crate::subjects::process::{Daemon, Make, Setup};
 
-/// Starts `make` with the members `config` and a control socket, unless these name some.
+/// Starts `make` with the members `config` and a control socket, unless these contain one.
 fn daemon(make: Make, family: Family, config: &str) -> Daemon {
-    // A DHCPv6 server of Kea has no identifier where loopback is the only interface.
+    // Kea's DHCPv6 server makes no identifier if loopback is the only interface.
     let identifier = r#""server-id": { "type": "EN", "enterprise-id": 1, "identifier": "0102" }, "#;
     let identifier = if family == Family::V6 { identifier } else { "" };
     let config = &format!("{identifier}{config}");
@@ -32,13 +32,13 @@ fn daemon(make: Make, family: Family, config: &str) -> Daemon {
     Daemon::start(make, setup, 0, PATIENCE).unwrap_or_else(|why| panic!("{make:?}: {why}"))
 }
 
-/// The answer of `daemon` to `command`.
+/// Sends `command` to `daemon` and returns the answer.
 fn answer(daemon: &mut Daemon, command: &Value) -> Value {
     let text = daemon.command(&command.to_string()).expect("the daemon takes commands");
     serde_json::from_str(&text).unwrap_or_else(|why| panic!("{command}: {why}: {text}"))
 }
 
-/// The answer to `command` at the unix socket `path`.
+/// Sends `command` to the unix socket `path` and returns the answer.
 fn asked(path: &Path, command: &Value) -> Value {
     let mut stream = UnixStream::connect(path).expect("the server takes commands");
     stream.write_all(command.to_string().as_bytes()).expect("the server reads");

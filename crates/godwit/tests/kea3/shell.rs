@@ -1,4 +1,5 @@
-//! `kea-shell`: the link to this program and Kea 3's own send the same request and print the same.
+//! Comparison of `kea-shell`: the link to Godwit and Kea 3's program send the same request and
+//! print the same.
 
 use std::io::Write;
 use std::os::unix::fs::symlink;
@@ -13,21 +14,21 @@ use super::daemon;
 use crate::common::{TempFolder, free_port, has_debian_13};
 use crate::subjects::process::{CREDENTIALS, Make, SOCKETS_MARK};
 
-/// Runs `command` with `input` at its standard input.
+/// Runs `command` with `input` as its standard input.
 fn fed(command: &mut Command, input: &str) -> Output {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program is there");
-    // A program that ends before it reads is no fault.
+    // A program may end before it reads.
     child.stdin.take().expect("it was asked for").write_all(input.as_bytes()).ok();
     child.wait_with_output().expect("the program ends")
 }
 
-/// The exit code and what is printed.
+/// Returns the exit code and the standard output.
 fn outcome(output: &Output) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Runs the link of this program.
+/// Runs the link to Godwit.
 fn ours(folder: &Path, words: &[&str], input: &str) -> (Option<i32>, String) {
     let link = folder.join("kea-shell");
     if !link.exists() {
@@ -80,7 +81,7 @@ fn kea_shell_prints_what_keas_own_prints() {
         let [own, kea] = [ours, keas].map(|run| run(folder.path(), &words, input));
         assert_eq!(own, kea, "{words:?} {input:?}");
     }
-    // The cause is told by each language in its own words.
+    // Each language words the cause differently.
     let words = ["--port", &closed, "version-get"];
     for (code, text) in [ours, keas].map(|run| run(folder.path(), &words, "")) {
         assert!(code == Some(1) && text.starts_with("Failed to run: "), "{code:?} {text}");

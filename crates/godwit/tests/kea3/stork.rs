@@ -1,6 +1,6 @@
-//! Requests of Stork, ISC's program that manages Kea: each that its agent and server send is answered
-//! as Kea 3 answers it. `conformance/commands/stork4.jsonl` and `stork6.jsonl` have them, as Stork's
-//! source writes them (`backend/daemonctrl/kea`).
+//! Requests of Stork, ISC's program that manages Kea: Godwit answers each request of its agent and
+//! server as Kea 3 does. `conformance/commands/stork4.jsonl` and `stork6.jsonl` contain them, as
+//! Stork's source writes them (`backend/daemonctrl/kea`).
 
 use scenario::Family;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use super::{answer, daemon};
 use crate::common::has_debian_13;
 use crate::subjects::process::Make;
 
-/// Commands that Kea has since 3.1, which Stork asks for where a server lists them.
+/// Commands that Kea has since 3.1, which Stork sends if a server lists them.
 const LATER: [&str; 2] = ["lease4-get-by-state", "lease6-get-by-state"];
 
 #[test]

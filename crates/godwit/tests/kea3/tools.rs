@@ -1,4 +1,4 @@
-//! Kea's tools by links of their names: what scripts of operators call does what Kea 3's programs do.
+//! Kea's tools as links to Godwit: they do the same for operators' scripts as Kea 3's programs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ const HEADER6: &str = "address,duid,valid_lifetime,expire,subnet_id,pref_lifetim
                        prefix_len,fqdn_fwd,fqdn_rev,hostname,hwaddr,state,user_context,hwtype,\
                        hwaddr_source,pool_id\n";
 
-/// Runs the tool that the link `name` to this program is, in `folder`.
+/// Runs the tool `name` as a link to Godwit, in `folder`.
 fn ours(folder: &Path, name: &str, words: &[&str]) -> Output {
     let link = folder.join(name);
     if !link.exists() {
@@ -30,16 +30,16 @@ fn ours(folder: &Path, name: &str, words: &[&str]) -> Output {
     run_bounded(Command::new("env").arg("-C").arg(folder).arg(link).args(words))
 }
 
-/// Runs Kea's tool with `folder` at the place of leases.
+/// Runs Kea's tool with `folder` as the folder of leases.
 fn keas(folder: &Path, name: &str, words: &[&str]) -> Output {
     let debian = Debian13::find().expect("it was looked for");
     let mut command = debian.command(folder, "sh").to_command();
-    // Kea's logs and lock files go where its sockets are, which is the same folder.
+    // Kea's logs and lock files go to the folder of its sockets, which is the same.
     let script = format!("cd {LEASES} && KEA_LOCKFILE_DIR=none exec \"$@\"");
     run_bounded(command.args(["-c", &script, "sh", name]).args(words))
 }
 
-/// The files of a clean-up in `folder` with what they hold.
+/// Returns the files of a clean-up in `folder` with their contents.
 fn files(folder: &Path) -> BTreeMap<String, String> {
     let names = ["x", "x.1", "x.2", "x.output", "x.completed", "x.pid"];
     let read = |name: &str| Some((name.to_owned(), fs::read_to_string(folder.join(name)).ok()?));
@@ -99,7 +99,7 @@ fn the_clean_up_of_lease_files_leaves_what_keas_leaves() {
     }
 }
 
-/// What sqlite3 prints for `statement` on the database in `file`.
+/// Returns the output of sqlite3 for `statement` on the database in `file`.
 fn sqlite(file: &str, statement: &str) -> String {
     let output = run_bounded(Command::new("sqlite3").args([file, statement]));
     assert!(output.status.success(), "{statement}: {output:?}");
@@ -127,7 +127,7 @@ fn tables_are_made_and_looked_at_by_the_words_of_kea_admin() {
     let text = output.display().to_string();
     assert!(admin(&[&["lease-dump"], &place[..], &["-4", "-o", &text]].concat()).status.success());
     assert_eq!(fs::read_to_string(output).expect("it was written"), rows(4, &[(1, 100), (2, 200)]));
-    // A count that went wrong is right again.
+    // A recount corrects a wrong count.
     let statistics = "SELECT subnet_id, state, leases FROM lease4_stat";
     let right = sqlite(&file, statistics);
     assert_eq!(right, "1|0|2\n");
@@ -138,14 +138,15 @@ fn tables_are_made_and_looked_at_by_the_words_of_kea_admin() {
     assert_eq!(sqlite(&file, statistics), right);
 }
 
-/// A folder with links, a configuration and a keactrl.conf; servers that run there end with it.
+/// Folder with links, a configuration and a keactrl.conf. Dropping the value ends the servers that
+/// run there.
 struct Controlled(TempFolder);
 
 impl Controlled {
-    /// What `keactrl` prints, and with what it ends.
+    /// Returns the output of `keactrl`, and whether it succeeded.
     fn keactrl(&self, words: &[&str]) -> (bool, String) {
         let path = self.0.path();
-        // A server that it starts has its output, which nobody can wait for the end of.
+        // A server that it starts inherits its output, so a pipe would not end.
         let file = fs::File::create(path.join("printed")).expect("the folder can be written");
         let mut command = Command::new(path.join("keactrl"));
         confine(&mut command, path);
@@ -219,7 +220,7 @@ fn another_clean_up_is_kept_away_and_versions_are_keas() {
         assert_eq!((own.status, own.stdout), (kea.status, kea.stdout), "{name}");
     }
     fs::write(path.join("x.1"), rows(4, &[(1, 100)])).expect("the folder can be written");
-    // What counts is the name of the program, here that of another one.
+    // The program's name counts, here that of another program.
     let program = path.join("other");
     fs::create_dir(&program).expect("the folder can be written");
     let program = program.join("kea-lfc");
@@ -236,7 +237,7 @@ fn another_clean_up_is_kept_away_and_versions_are_keas() {
     assert!(path.join("x.1").exists() && !path.join("x.2").exists());
     running.kill().expect("it is ours");
     running.wait().expect("it is ours");
-    // Another program may have the number of a clean-up that has ended, and a link under the name
+    // Another program may have the number of a clean-up that has ended, and a link with that name
     // leads to another file.
     fs::write(path.join("precious"), format!("{}\n", std::process::id())).expect("the same");
     fs::remove_file(path.join("x.pid")).expect("it was written");

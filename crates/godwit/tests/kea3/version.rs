@@ -1,4 +1,4 @@
-//! The version that programs take the server for, and its state.
+//! Version that programs see, and state of the server.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -11,11 +11,11 @@ use super::{answer, daemon};
 use crate::common::{TempFolder, has_debian_13};
 use crate::subjects::process::Make;
 
-/// Keys of `status-get` that Kea 3.0 does not have, and why Godwit does.
+/// Keys of `status-get` that Kea 3.0 does not have, each with the reason why Godwit has it.
 const FURTHER_KEYS: [(&str, &str); 2] =
     [("csv-lease-file", "later versions of Kea have it"), ("lease-file-size", "Godwit's own")];
 
-/// What the server of `family` of `make` prints with `flag`.
+/// Returns the output of the server of `family` of `make` with `flag`.
 fn printed(make: Make, family: Family, flag: &str) -> String {
     let number = if family == Family::V4 { 4 } else { 6 };
     let folder = TempFolder::new("version");
@@ -35,7 +35,7 @@ fn printed(make: Make, family: Family, flag: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// The numbers of a version, such as `3.0.3`, at the begin of a text.
+/// Returns the numbers of a version, such as `3.0.3`, at the beginning of a text.
 fn numbers(text: &str) -> Vec<u32> {
     let version = text.split([' ', '\n']).next().unwrap_or_default();
     version.split('.').map(|number| number.parse().expect("numbers alone")).collect()
@@ -50,7 +50,7 @@ fn the_version_is_a_level_of_the_kea_that_runs_beside_it() {
         let [short, long] = ["-v", "-V"].map(|flag| printed(Make::Godwit, family, flag));
         let kea = printed(Make::Kea3, family, "-v");
         let (ours, theirs) = (numbers(&short), numbers(&kea));
-        // A later repair of Kea's is no other level.
+        // A later repair release of Kea has the same level.
         assert!(ours[..2] == theirs[..2] && ours <= theirs, "{short} {kea}");
         let kea_long = printed(Make::Kea3, family, "-V");
         for (text, version) in [(&long, &short), (&kea_long, &kea)] {
@@ -71,7 +71,7 @@ fn the_version_is_a_level_of_the_kea_that_runs_beside_it() {
     }
 }
 
-/// The keys of `value`, those of maps in it with a dot, with the names of their types.
+/// Collects the keys of `value` with the names of their types; keys of inner maps follow a dot.
 fn keys(value: &Value, above: &str, found: &mut BTreeSet<(String, &'static str)>) {
     for (key, inner) in value.as_object().into_iter().flatten() {
         let kind = match inner {
@@ -114,7 +114,7 @@ fn the_state_has_every_key_of_kea_3_and_no_other() {
             theirs.retain(|(key, _)| !further(key));
             own.retain(|(key, _)| !further(key));
             assert_eq!(own, theirs, "{config}");
-            // What does not differ by nature is the same.
+            // These keys do not differ by nature, so they are equal.
             for key in [
                 "dhcp-state",
                 "extended-info-tables",

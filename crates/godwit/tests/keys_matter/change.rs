@@ -1,10 +1,10 @@
-//! A configuration without a key, or with another value for it.
+//! Configurations without a key, or with another value for it.
 
 use serde_json::{Map, Number, Value};
 
 use crate::common::manual::{FREE, place_below};
 
-/// Words that are values of one key or another: whoever does not know one refuses it.
+/// Words that are values of some key, which refuses the words of others.
 // tidy: table
 const WORDS: [&str; 20] = [
     "iterative",
@@ -24,24 +24,24 @@ const WORDS: [&str; 20] = [
     "LLT",
     "LL",
     "any",
-    // Options of one address or several.
+    // Options of one or several addresses.
     "time-servers",
     "nisp-servers",
     "domain-name",
 ];
 
-/// Words inside of values, and what may stand for them.
+/// Words inside values, with their replacements.
 const PARTS: [(&str, &str); 3] = [("uint8", "uint16"), ("uint16", "uint32"), ("uint32", "uint8")];
 
-/// Keys of `config`, the map inside `Dhcp4` or `Dhcp6`, each with its place, in the order that they
-/// stand in; a key that stands in several maps of a place comes as often.
+/// Returns the keys of `config`, the map inside `Dhcp4` or `Dhcp6`, each with its scope, in their
+/// order. A key in several maps of a scope occurs as often.
 pub(crate) fn keys(config: &Map<String, Value>) -> Vec<(String, String)> {
     let mut found = Vec::new();
     walk(&mut config.clone(), "G", &mut |place, key, _| found.push((place, key)));
     found
 }
 
-/// What may be done to a value.
+/// Function that may change a value.
 type Visit<'a> = &'a mut dyn FnMut(String, String, &mut Value);
 
 fn walk(map: &mut Map<String, Value>, place: &str, visit: Visit<'_>) {
@@ -62,7 +62,7 @@ fn walk(map: &mut Map<String, Value>, place: &str, visit: Visit<'_>) {
     }
 }
 
-/// `config` without `key` at `place`.
+/// Returns `config` without `key` in `place`.
 pub(crate) fn without(config: &Map<String, Value>, place: &str, key: &str) -> Map<String, Value> {
     let mut config = config.clone();
     let is_it = |at: &str| at == place;
@@ -86,8 +86,8 @@ pub(crate) fn without(config: &Map<String, Value>, place: &str, key: &str) -> Ma
     config
 }
 
-/// Every variant of `config` that has another value for `key` at `place`: in all maps of the place
-/// at once, then in one map each.
+/// Returns every variant of `config` with another value for `key` in `place`: in all maps of the
+/// scope at once, then in one map each.
 pub(crate) fn with_others(
     config: &Map<String, Value>,
     place: &str,
@@ -110,7 +110,8 @@ pub(crate) fn with_others(
         .collect()
 }
 
-/// `config` with value number `round` of each map's `values`; in map `only` alone when it is set.
+/// Returns `config` with value number `round` of each map's `values`; only in map `only` if it is
+/// set.
 fn replaced(
     config: &Map<String, Value>,
     (place, key): (&str, &str),
@@ -133,7 +134,7 @@ fn replaced(
     config
 }
 
-/// Other values of the same kind: not all are valid wherever `value` is.
+/// Returns other values of the same type; some are invalid for the key of `value`.
 fn others(value: &Value) -> Vec<Value> {
     match value {
         Value::Null => Vec::new(),
@@ -149,7 +150,7 @@ fn other_numbers(number: &Number) -> Vec<Value> {
     let Some(number) = number.as_u64() else {
         return [0.0, 0.1, 0.9, 1.0].map(Value::from).to_vec();
     };
-    // A time a hundred times as long is not over on a busy machine either.
+    // A time a hundred times as long does not pass on a busy machine either.
     let much = number.saturating_mul(100);
     [number + 1, number.saturating_sub(1), number * 2, number / 2, 0, 1, much]
         .into_iter()
@@ -158,7 +159,8 @@ fn other_numbers(number: &Number) -> Vec<Value> {
         .collect()
 }
 
-/// One digit changed, the last ones first; other words; more and less of the same.
+/// Returns variants of a text: one digit changed, the last ones first; other words; longer and
+/// shorter ones.
 fn other_texts(text: &str) -> Vec<String> {
     let mut others = Vec::new();
     for (at, digit) in text.char_indices().rev().filter(|(_, c)| c.is_ascii_digit()) {
@@ -173,7 +175,7 @@ fn other_texts(text: &str) -> Vec<String> {
     others
 }
 
-/// Without one item, with one item changed, the other way round, empty.
+/// Returns variants of a list: without one item, with one item changed, reversed, empty.
 fn other_lists(items: &[Value]) -> Vec<Value> {
     let mut lists = vec![Vec::new(), items.iter().rev().cloned().collect()];
     for at in 0..items.len() {

@@ -1,4 +1,4 @@
-//! Commands that the manual tells to be the same as in Kea: each is sent by a scenario or a test.
+//! Commands that are the same as in Kea by the manual: a scenario or a test sends each of them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,11 @@ use serde_json::Value;
 use crate::common::manual::{page, quoted, rows};
 use crate::subjects;
 
-/// Tests that send commands over a socket or to the control channel's core, below `crates`.
+/// Folders below `crates` of the tests that send commands over a socket or to the control channel's
+/// core.
 const SENDERS: [&str; 3] = ["dhcp-control/tests", "godwit/tests", "dhcp-server/src/control"];
 
-/// Names of the commands that scenarios send.
+/// Returns the names of the commands that scenarios send.
 fn sent_by_scenarios() -> BTreeSet<String> {
     let scenarios = subjects::all();
     let steps = scenarios.iter().flat_map(|named| &named.scenario.steps);
@@ -22,8 +23,9 @@ fn sent_by_scenarios() -> BTreeSet<String> {
     commands.collect()
 }
 
-/// What tests send: as JSON, `"command": "NAME"`; as the first argument of what asks, `("NAME",`;
-/// as the first item of a row of their tables, `["NAME",`, with `#` for either family.
+/// Returns the names of the commands that tests send: as JSON, `"command": "NAME"`; as the first
+/// argument of a function, `("NAME",`; as the first item of a row of their tables, `["NAME",`, with
+/// `#` for either family.
 fn sent_by_tests() -> BTreeSet<String> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut names = BTreeSet::new();
@@ -42,7 +44,7 @@ fn sent_by_tests() -> BTreeSet<String> {
     names.iter().flat_map(|name| ["4", "6"].map(|digit| name.replace('#', digit))).collect()
 }
 
-/// The text in quotes, escaped perhaps, that `rest` begins with.
+/// Returns the text in quotes, possibly escaped, at the beginning of `rest`.
 fn first_word(rest: &str) -> Option<String> {
     let rest = rest.trim_start().trim_start_matches('\\').strip_prefix('"')?;
     let name = rest.split(['"', '\\']).next()?;

@@ -1,16 +1,16 @@
-//! Keys that are the same as in Kea and are not shown to matter by a scenario, each with its reason.
+//! Keys that are the same as in Kea and that no scenario shows to matter, each with its reason.
 
-/// Why no scenario shows a key.
+/// Reason why no scenario shows a key.
 pub(crate) enum Why {
-    /// `file::function` of the test that shows it: it needs sockets, files or packets that scenarios
-    /// do not have.
+    /// Test that shows the key, as `file::function`: it needs sockets, files or packets that
+    /// scenarios do not have.
     ShownBy(&'static str),
-    /// Nothing that a client could notice, and why.
+    /// Explanation why no client could notice the key.
     Decides(&'static str),
 }
 
 impl Why {
-    /// The test or the words.
+    /// Returns the name of the test or the explanation.
     pub(crate) const fn text(&self) -> &'static str {
         match self {
             Self::ShownBy(text) | Self::Decides(text) => text,
@@ -18,12 +18,12 @@ impl Why {
     }
 }
 
-/// Keys at places.
+/// Exception for keys in scopes.
 pub(crate) struct Exception {
     pub(crate) families: &'static str,
-    /// Separated by spaces.
+    /// Keys, separated by spaces.
     pub(crate) keys: &'static str,
-    /// As in the manual.
+    /// Scopes, as in the manual.
     pub(crate) places: &'static str,
     pub(crate) why: Why,
 }
@@ -262,7 +262,7 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
         "expired-leases-processing",
         "crates/godwit/tests/daemon.rs::limits_that_leave_ended_leases_over_are_warned_of",
     ),
-    // Whoever names an option by it is refused without it.
+    // A configuration that names an option by it is refused without it.
     shown(
         "46",
         "name",
@@ -271,6 +271,6 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
     ),
 ];
 
-/// Scenarios that cover a key without needing it, and why.
+/// Scenarios that cover a key without needing it, each with the reason.
 // tidy: table
 pub(crate) const CLAIMS: &[(&str, &str, &str)] = &[];

@@ -1,8 +1,8 @@
-//! Keys that scenarios say they cover, taken out of their configurations: a key that a server does
-//! not heed changes nothing, and no step fails.
+//! Keys that scenarios claim to cover: the test removes them from the scenarios' configurations. A
+//! key that a server ignores changes nothing, and no step fails.
 //!
-//! What the manual tells to be the same as in Kea must be shown to matter at every place that it
-//! may stand in, or have its reason in `exceptions`. How commands are shown is in `commands`.
+//! A scenario must show that each key of the manual that is the same as in Kea matters in every
+//! scope, or `exceptions` has the reason. `commands` checks the same for commands.
 
 use crate::subjects;
 mod change;
@@ -23,37 +23,38 @@ use exceptions::{CLAIMS, EXCEPTIONS, Exception, Why};
 use scenario::{Family, Scenario, Subject, play};
 use serde_json::{Map, Value};
 
-/// How long an answer is waited for, which most variants of a scenario do not get.
+/// Maximum time to wait for an answer, which most variants of a scenario do not get.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
-/// How often a daemon must fail at a variant: it may be late, and a second may end meanwhile.
+/// Number of times that a server must fail at a variant: it may be late, or a second may end
+/// meanwhile.
 const TIMES: u32 = 3;
 
-/// So many scenarios are tried at a time: daemons wait more than they work.
+/// Number of scenarios that run at a time: servers wait more than they work.
 const AT_ONCE: usize = 8;
 
-/// A key at a place: family, key, and place as in the manual.
+/// Key in a scope: family, key, and scope as in the manual.
 type KeyAt = (char, String, String);
 
-/// What came of one scenario without its keys.
+/// Result of one scenario without its keys.
 #[derive(Default)]
 struct Trial {
     /// Keys without which a step fails.
     shown: Vec<(String, String)>,
-    /// What the scenario says it covers, and none of its steps needs.
+    /// Covered names that none of the scenario's steps needs.
     idle: Vec<String>,
 }
 
-/// What came of all scenarios.
+/// Results of all scenarios.
 struct Findings {
-    /// Where each key is shown to matter, by a scenario of that name.
+    /// Keys that matter, each with the name of a scenario that shows it.
     shown: BTreeMap<KeyAt, String>,
-    /// Scenario and name that it covers for nothing.
+    /// Scenarios with names that they cover without needing them.
     idle: BTreeSet<(String, String)>,
-    /// The manual's keys.
+    /// Keys of the manual.
     told: Vec<Told>,
 }
 
-/// All scenarios are tried once for all tests.
+/// Results of all scenarios, computed once for all tests.
 static FINDINGS: LazyLock<Findings> = LazyLock::new(find);
 
 fn find() -> Findings {
@@ -81,8 +82,8 @@ fn digit(family: Family) -> char {
     }
 }
 
-/// Whether `name`, as scenarios name what they cover, means `key` at `place`: a key alone means it
-/// at all places, one behind the key that holds its map there.
+/// Returns true if `name`, in the form of scenarios' coverage, means `key` in `place`: a key alone
+/// means it in all scopes, a key after the key of its map only there.
 fn means(name: &str, key: &str, place: &str) -> bool {
     match name.split_once('.') {
         Some((holder, inner)) => inner == key && place_below(holder) == place,
@@ -90,8 +91,8 @@ fn means(name: &str, key: &str, place: &str) -> bool {
     }
 }
 
-/// Takes every key that the scenario says it covers out of its configuration. `number` tells its
-/// daemons' folders from others'.
+/// Removes every key that the scenario claims to cover from its configuration. `number`
+/// distinguishes the folders of its servers.
 fn tried(named: &Named, number: usize) -> Trial {
     let mut trial = Trial::default();
     let config = config_of(&named.scenario);
@@ -122,7 +123,7 @@ fn config_of(scenario: &Scenario) -> Map<String, Value> {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", scenario.title))
 }
 
-/// Whether a step fails without `key` at `place`, or, when that is not enough, with another value.
+/// Returns true if a step fails without `key` in `place`, or, if not, with another value.
 fn matters(
     named: &Named,
     config: &Map<String, Value>,
@@ -136,7 +137,7 @@ fn matters(
             .any(|other| fails(&named.scenario, other, number))
 }
 
-/// Whether a step fails under `config`; a configuration that is refused shows nothing.
+/// Returns true if a step fails under `config`; a refused configuration proves nothing.
 fn fails(scenario: &Scenario, config: Map<String, Value>, number: usize) -> bool {
     let text = Value::Object(config).to_string();
     let inside = text[1..text.len() - 1].to_owned();
@@ -165,7 +166,7 @@ fn is_valid(family: Family, config: &str) -> bool {
     }
 }
 
-/// Whether a few scenarios were asked for, so that nothing can be said of all.
+/// Returns true if only selected scenarios run, so that nothing follows about all.
 fn is_part() -> bool {
     std::env::var_os("GODWIT_SCENARIO").is_some()
 }
@@ -209,7 +210,7 @@ fn every_key_that_is_the_same_matters() {
     assert!(faults.is_empty(), "\n{faults}");
 }
 
-/// What the table of coverage says of keys is so.
+/// Checks that the coverage table is right about keys.
 #[test]
 fn every_scenario_needs_the_keys_that_it_covers() {
     let idle = &FINDINGS.idle;
@@ -221,7 +222,8 @@ fn every_scenario_needs_the_keys_that_it_covers() {
     assert!(is_part() || stale.is_empty(), "no longer to be excepted: {stale:#?}");
 }
 
-/// The manual does not understate either: nothing is missing that a scenario needs.
+/// Checks that the manual does not understate: no scenario needs a key that the manual calls
+/// missing.
 #[test]
 fn no_key_that_is_not_there_yet_matters() {
     let there: Vec<_> = FINDINGS
@@ -234,7 +236,7 @@ fn no_key_that_is_not_there_yet_matters() {
     assert!(there.is_empty(), "`not yet`, but shown to matter: {there:?}");
 }
 
-/// Whether `file::function` is a test of this repository.
+/// Returns true if `file::function` is a test of this repository.
 fn is_test(name: &str) -> bool {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let Some((file, function)) = name.split_once("::") else { return false };

@@ -1,4 +1,4 @@
-//! The same for plans of DNS.
+//! `godwit lab` as a user sees it, for DNS plans.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,7 +9,8 @@ use testbed::topology::allowed_cpus;
 
 use super::{GODWIT, Place, is_root, nothing_runs_in, said};
 
-/// Nothing is void, as how busy a test machine is does not matter here.
+/// Table of a plan with which no trial is void, because the load of a test machine does not matter
+/// here.
 const NEVER_VOID: &str = "[void]\nlate_sends_percent = 100.0\nsocket_drops_percent = 100.0\n\
                           softnet_drops_percent = 100.0\nsteal_percent = 100.0\n";
 
@@ -18,7 +19,7 @@ fn place(name: &str, more: &str) -> Place {
     place.plan("dns", "protocol = \"dns\"\nservers = [\"echo\"]");
     let path = place.0.join("plans/dns.toml");
     let text = std::fs::read_to_string(&path).expect("the plan");
-    // How much of it a busy machine answers does not matter either.
+    // The share of answers from a busy machine does not matter either.
     let text = text.replace("[search]", "[search]\nloss_percent = 95.0");
     std::fs::write(&path, format!("{text}{more}{NEVER_VOID}")).expect("the plan");
     place
@@ -57,7 +58,7 @@ fn the_echo_is_measured_with_nothing_but_the_binary() {
     nothing_runs_in(&place.0);
 }
 
-/// The records of all trials of a result.
+/// Returns the records of all trials of a result.
 fn trials(result: &Path) -> Vec<Value> {
     let entries = std::fs::read_dir(result.join("trials")).expect("the trials").flatten();
     let read = |entry: std::fs::DirEntry| {
@@ -75,7 +76,7 @@ fn the_interface_counts_what_generator_and_server_count() {
     let ramp = "[ramp]\nfirst_mbit_s = 1.0\nstep_mbit_s = 1.0\nlast_mbit_s = 2.0\ndwell_s = 0.4\n";
     let place = place("counted", ramp);
     let output = place.lab(&["run", "dns", "--json", "--topology", "veth"]);
-    // On a busy machine steps may be left out, or no rate be confirmed.
+    // On a busy machine steps may be left out, or no rate may be confirmed.
     assert!([Some(0), Some(3)].contains(&output.status.code()), "{}", said(&output));
     let mut trials = trials(&place.results()[0]);
     trials.retain(|trial| trial["load"].is_object());
@@ -86,7 +87,8 @@ fn the_interface_counts_what_generator_and_server_count() {
         if drops.iter().any(|drops| **drops != 0) {
             continue;
         }
-        // To the packet, as nothing else is on the link of this server and its generator.
+        // Equal to the packet, because nothing else is on the link of this server and its
+        // generator.
         assert_eq!(counts["received"]["packets"], messages["sent"], "{trial}");
         assert_eq!(counts["sent"]["packets"], counts["received"]["packets"], "{trial}");
         let frame = counts["received"]["bytes"].as_u64().zip(messages["sent"].as_u64());
@@ -116,7 +118,7 @@ fn a_server_that_drops_at_every_rate_is_not_called_slow() {
         )
         .replace("dwell_s = 0.2", "dwell_s = 1.0");
     std::fs::write(&path, text).expect("the plan");
-    // It goes to the generator's processor by itself, too.
+    // The server also pins itself to the generator's processor.
     let cpus = allowed_cpus();
     let lossy =
         format!("taskset -c {} {GODWIT} dns echo --drop 5% --listen {{address}}:{{port}}", cpus[0]);
@@ -144,7 +146,7 @@ fn what_is_missing_is_told_with_its_package() {
         ("nsd", "nsd", "nsd"),
         ("dumresp", "dumresp", "pdns-tools"),
     ] {
-        // Programs of administrators are found without a path.
+        // Administrators' programs are found without a path.
         if ["/usr/sbin", "/sbin"].iter().any(|folder| Path::new(folder).join(program).exists()) {
             continue;
         }

@@ -1,11 +1,11 @@
-//! Pools that run out in the middle of a trial, as a result tells it.
+//! Pools that are exhausted in the middle of a trial, in the result's records.
 
 use serde_json::Value;
 
 use super::{Place, said};
 
-/// Runs until the machine lets the generator send all that is due: a trial in which it does not is
-/// void and tells nothing of the pool.
+/// Maximum of runs until the machine lets the generator send everything that is due: a trial
+/// without that is void and proves nothing about the pool.
 const TRIES_MAX: u32 = 10;
 
 /// Returns the trial in the summary of a run of `protocol`, and the generator's record of it.
@@ -18,7 +18,7 @@ fn exhausted(protocol: &str) -> (Value, Value) {
     panic!("each of {TRIES_MAX} trials is void");
 }
 
-/// Returns both records of one run; `None` when its trial is void.
+/// Returns both records of one run; `None` if its trial is void.
 fn run_once(protocol: &str) -> Option<(Value, Value)> {
     let place = Place::new(&format!("exhausted-{protocol}"));
     place.plan(protocol, &format!("protocol = \"{protocol}\""));
@@ -53,7 +53,7 @@ fn points(trial: &Value) -> &Vec<Value> {
     trial["points"].as_array().expect("a list")
 }
 
-/// The first second in which `key` counts something, and all that it counts by exchange.
+/// Returns the first second in which `key` counts something, and its sums by exchange.
 fn counted(trial: &Value, key: &str) -> (Option<usize>, [u64; 2]) {
     let counts = |point: &Value| [0, 1].map(|which| number(&point[key][which]));
     let first = points(trial).iter().position(|point| counts(point) != [0, 0]);
@@ -61,7 +61,7 @@ fn counted(trial: &Value, key: &str) -> (Option<usize>, [u64; 2]) {
     (first, all.fold([0, 0], |sum, of| [sum[0] + of[0], sum[1] + of[1]]))
 }
 
-/// The second in which the first client comes that finds nothing.
+/// Returns the second of the first client that finds no free address.
 fn runs_out(trial: &Value) -> usize {
     let rate = trial["offered_per_s"].as_f64().expect("a rate");
     (number(&trial["pool_size"]) as f64 / rate) as usize

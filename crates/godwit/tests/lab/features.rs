@@ -1,4 +1,4 @@
-//! The same for plans of features and for suites.
+//! `godwit lab` as a user sees it, for plans of features and for suites.
 
 use std::path::Path;
 
@@ -42,7 +42,7 @@ fn every_feature_is_served_and_set_over_its_baseline() {
         features.iter().map(|feature| format!("godwit-{feature}-none")).collect();
     assert_eq!(names, lines);
     assert!(
-        // How many is the machine's affair.
+        // The number depends on the machine.
         results.iter().all(|result| result["leases_per_s"].as_f64() > Some(0.0)),
         "{results:?}"
     );
@@ -65,7 +65,7 @@ fn text_of(value: &Value) -> &str {
     value.as_str().expect("text")
 }
 
-/// What the first trial of a result ran on.
+/// Returns the processors of the first trial of a result.
 fn processors(folder: &Path) -> [Value; 2] {
     let mut trials: Vec<_> =
         std::fs::read_dir(folder.join("trials")).expect("trials").flatten().collect();
@@ -75,8 +75,8 @@ fn processors(folder: &Path) -> [Value; 2] {
     ["server_cpus", "generator_cpus"].map(|key| trial[key].clone())
 }
 
-/// The machine as a run found it. What it counts of others' connections changes by itself, and the backlog is
-/// raised while any run on the machine needs that.
+/// Returns the record of the machine in a run. Its counts of others' connections change by
+/// themselves, and the backlog is raised while any run on the machine needs that.
 fn machine(folder: &Path) -> Value {
     let text = std::fs::read_to_string(folder.join("run.json")).expect("a record");
     let mut run: Value = serde_json::from_str(&text).expect("JSON");
@@ -85,7 +85,7 @@ fn machine(folder: &Path) -> Value {
     for changing in ["net.netfilter.nf_conntrack_count", "net.core.netdev_max_backlog"] {
         settings.remove(changing);
     }
-    // How many leases there are goes by how often a trial was repeated.
+    // The number of leases depends on how often a trial was repeated.
     settings.retain(|name, _| !name.starts_with("leases verified"));
     environment
 }

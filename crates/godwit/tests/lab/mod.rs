@@ -1,4 +1,4 @@
-//! `godwit lab` as a user meets it: messages, exit codes, and what is left behind (nothing).
+//! `godwit lab` as a user sees it: messages, exit codes, and leftovers (none).
 
 mod dns;
 mod exhaustion;
@@ -19,7 +19,7 @@ use testbed::{Engine, namespace, registry};
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 
-/// A folder of its own per test, with the plans that tests use.
+/// Folder of one test, with the plans that it uses.
 struct Place(PathBuf);
 
 impl Place {
@@ -31,8 +31,8 @@ impl Place {
         place
     }
 
-    /// A plan that any server meets, so short that it ends by itself soon; its budget is for a machine that
-    /// has much else to do.
+    /// Writes a plan that any server meets and that ends soon; its budget is for a machine with
+    /// much other load.
     fn plan(&self, name: &str, more: &str) {
         let text = format!(
             "name = \"{name}\"\ntitle = \"Test\"\ntopology = \"loopback\"\ntime_budget_s = 900.0\n{more}\n\
@@ -42,12 +42,12 @@ impl Place {
         std::fs::write(self.0.join(format!("plans/{name}.toml")), text).expect("a file");
     }
 
-    /// Adds tables to a plan of stores, whose servers and machine may be as slow as they are.
+    /// Adds tables to a plan of stores, whose servers and machine may be slow.
     fn more(&self, name: &str, tables: &str) {
         let path = self.0.join(format!("plans/{name}.toml"));
         let text = std::fs::read_to_string(&path).expect("the plan");
         let text = text.replace("[search]", "[search]\nloss_percent = 95.0");
-        // What a run does with each store is the same at any rate.
+        // A run does the same with each store at any rate.
         let text =
             text.replace("_per_s = 200.0\nmax_per_s = 400.0", "_per_s = 50.0\nmax_per_s = 100.0");
         let void = "[void]\nlate_sends_percent = 100.0\nsocket_drops_percent = 100.0\n\
@@ -61,12 +61,12 @@ impl Place {
         command
     }
 
-    /// Runs to the end; the bound only ends a broken build.
+    /// Runs the lab to its end; the timeout only ends a broken build.
     fn lab(&self, words: &[&str]) -> Output {
         self.lab_by(Command::new("env"), words)
     }
 
-    /// The same, started by `wrapper`.
+    /// Runs the lab by `wrapper` to its end.
     fn lab_by(&self, mut wrapper: Command, words: &[&str]) -> Output {
         wrapper.args(["timeout", "-k", "10", "1800", GODWIT, "lab"]).args(words);
         // Databases of a run have their folders here.
@@ -74,7 +74,7 @@ impl Place {
         wrapper.current_dir(&self.0).stdin(Stdio::null()).output().expect("it starts")
     }
 
-    /// Result folders, finished or not.
+    /// Returns the result folders, finished or not.
     fn results(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(self.0.join("results")).into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).collect()
@@ -91,7 +91,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The one sentence of a failure and its exit code; nothing may be left.
+/// Returns the one sentence of a failed run, after checking its exit code and that nothing is left.
 fn refused(place: &Place, words: &[&str], code: i32) -> String {
     let output = place.lab(words);
     let said = said(&output);
@@ -101,7 +101,7 @@ fn refused(place: &Place, words: &[&str], code: i32) -> String {
     said
 }
 
-/// True when the tests that need root can run; says why when not.
+/// Returns true if the tests that need root can run; prints why not otherwise.
 fn is_root() -> bool {
     let able = registry::user_id() == 0 && find_program("ip").is_some();
     if !able {
@@ -115,26 +115,27 @@ fn namespaces_of(pid: u32) -> Vec<String> {
     namespace::list().into_iter().filter(|name| namespace::owner(name) == Some(pid)).collect()
 }
 
-/// Processes whose command line mentions `folder` or what is in it.
+/// Returns the processes whose command line contains `folder` or a path in it.
 fn processes_in(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").expect("proc is mounted").flatten();
     let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
     lines
         .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
         .filter(|line| {
-            // Another folder may be called the same and more.
+            // The name of another folder may begin with this one.
             let goes_on = |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphanumeric());
             line.split(&*folder.to_string_lossy()).skip(1).any(|rest| !goes_on(rest))
         })
         .collect()
 }
 
-/// Waits for a state that the machine reaches by itself; the bound only ends a broken test.
+/// Waits for a state that the machine reaches by itself; the limit only ends a broken test.
 fn until(what: &str, holds: impl FnMut() -> bool) {
     assert!(waited_until(holds), "never came about: {what}");
 }
 
-/// Nothing runs any more that has to do with `folder`. What was killed may take a moment to go.
+/// Checks that no process that concerns `folder` runs any more. A killed process may take a moment
+/// to end.
 pub(crate) fn nothing_runs_in(folder: &Path) {
     let is_gone = waited_until(|| processes_in(folder).is_empty());
     assert!(is_gone, "{:?}", processes_in(folder));
@@ -161,7 +162,8 @@ fn bad_arguments_and_plans_are_refused_in_words() {
     assert_eq!(output.status.code(), Some(2));
 }
 
-/// Problems of plans carry their own first words, so only code and leftovers are checked here.
+/// Runs a bad plan. Problems of plans have first words of their own, so it checks only exit code
+/// and leftovers.
 fn refused_plan(place: &Place, plan: &str) -> String {
     let output = place.lab(&["run", plan]);
     assert_eq!((output.status.code(), place.results().len()), (Some(2), 0));
@@ -189,7 +191,7 @@ fn missing_programs_and_servers_that_fail_are_named() {
 #[test]
 fn a_run_leaves_records_summary_and_report_and_can_be_judged_again() {
     let place = Place::new("run");
-    // The responder in the server's place: its answers are no leases, so the service falls short.
+    // The responder instead of a server: its answers are no leases, so the service falls short.
     let responder = format!("{GODWIT} lab limit --listen {{address}}:{{port}}");
     let output = place.lab(&["run", "tiny", "--json", "--server-command", &responder]);
     assert_eq!(output.status.code(), Some(3), "{}", said(&output));
@@ -232,7 +234,7 @@ fn servers_that_take_a_whole_interface_have_one_or_are_refused() {
     }
     let words = ["run", "tiny", "--topology", "veth", "--server", "isc-dhcpd,godwit,dnsmasq"];
     let output = place.lab(&words);
-    // How many clients of dnsmasq collide is not for this test.
+    // The number of colliding clients of dnsmasq is not part of this test.
     assert!(matches!(output.status.code(), Some(0 | 3)), "{}", said(&output));
     let folder = &place.results()[0];
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("a record");
@@ -278,7 +280,7 @@ fn servers_of_dhcpv6_are_measured_and_all_leases_are_in_their_files() {
     for (words, servers) in runs {
         let all = [&["run", "six", "--results", words[1]], words].concat();
         let output = place.lab(&all);
-        // How fast a server is on this machine now is not for this test.
+        // The speed of a server on this machine is not part of this test.
         assert!(matches!(output.status.code(), Some(0 | 3)), "{}", said(&output));
         let mut entries = std::fs::read_dir(place.0.join(words[1])).expect("a folder");
         let folder = entries.next().expect("a result").expect("an entry").path();
@@ -297,7 +299,7 @@ fn servers_of_dhcpv6_are_measured_and_all_leases_are_in_their_files() {
     nothing_runs_in(&place.0);
 }
 
-/// Whether Kea and both databases are there; says why when not.
+/// Returns true if Kea and both databases are installed; prints why not otherwise.
 fn has_stores() -> bool {
     let missing: Vec<String> = Engine::ALL.into_iter().filter_map(Engine::missing).collect();
     let able = missing.is_empty() && find_program("kea-dhcp4").is_some();
@@ -308,7 +310,7 @@ fn has_stores() -> bool {
     able
 }
 
-/// What is in `leases.json` of the one result: given and found per server.
+/// Returns the contents of `leases.json` of the only result: leases given and found per server.
 fn verified(place: &Place) -> Vec<(String, u64, u64)> {
     let text = std::fs::read_to_string(place.results()[0].join("leases.json")).expect("a record");
     let leases: Vec<serde_json::Value> = serde_json::from_str(&text).expect("JSON");
@@ -332,7 +334,7 @@ fn kea_on_databases_is_measured_and_all_leases_are_found_there() {
     place.plan("stores", "");
     place.more("stores", stores);
     let output = place.lab(&["run", "stores", "--json", "--server", "kea"]);
-    // How fast a server is on this machine now is not for this test.
+    // The speed of a server on this machine is not part of this test.
     assert!(matches!(output.status.code(), Some(0 | 3)), "{}", said(&output));
     let leases = verified(&place);
     assert_eq!(leases.len(), 8, "both ways of running, both stores, alone and two: {leases:?}");
@@ -418,7 +420,8 @@ fn plans_and_peers_are_listed() {
     }
 }
 
-/// Starts a run whose server never answers, in namespaces, and waits until it is being waited for.
+/// Starts a run whose server never answers, in namespaces, and waits until the run waits for the
+/// server.
 fn waiting_run(place: &Place) -> std::process::Child {
     place.plan("veth", "");
     let words = ["lab", "run", "veth", "--topology", "veth", "--server-command", "sleep 1000.5"];
@@ -447,7 +450,7 @@ fn an_interrupt_leaves_nothing() {
     assert!(!Path::new(&format!("/run/godwit/{}.run", child.id())).exists());
 }
 
-/// Ctrl-C, several times within a millisecond.
+/// Sends Ctrl-C several times within a millisecond.
 fn interrupt_impatiently(pid: u32) {
     let kill = format!("for n in 1 2 3 4 5 6; do kill -s INT {pid}; done 2>/dev/null");
     Command::new("sh").args(["-c", &kill]).status().expect("sh");
@@ -529,7 +532,7 @@ fn without_permission_namespaces_are_refused_and_loopback_is_taken() {
     let auto = place.0.join("plans/auto.toml");
     let text = std::fs::read_to_string(&auto).expect("the plan");
     std::fs::write(&auto, text.replace("\"loopback\"", "\"auto\"")).expect("the plan");
-    // Nobody must reach the binary and its own folder.
+    // The user `nobody` must reach the binary and its own folder.
     let binary = place.0.join("godwit");
     std::fs::copy(GODWIT, &binary).expect("a copy");
     let as_nobody = |words: &[&str]| {

@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 
 use super::{Place, said};
 
-/// A process that computes until it is dropped.
+/// Process that computes until it is dropped.
 struct Busy(Child);
 
 impl Busy {

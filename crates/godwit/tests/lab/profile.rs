@@ -1,4 +1,4 @@
-//! Profiles of the built-in echo by the perf of this machine, and what is said where there is none.
+//! Profiles of the built-in echo by this machine's perf, and the messages without perf.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -10,7 +10,8 @@ use testbed::command::find_program;
 
 use super::{GODWIT, Place, nothing_runs_in, said};
 
-/// High enough for samples, and met by any machine, since almost everything may be lost.
+/// Plan with a rate high enough for samples, which any machine meets because almost everything may
+/// be lost.
 const PLAN: &str = "name = \"dns\"\ntitle = \"Test\"\nprotocol = \"dns\"\nservers = [\"echo\"]\n\
     topology = \"loopback\"\ntime_budget_s = 900.0\n\
     [search]\nloss_percent = 95.0\nstart_per_s = 20000.0\nmax_per_s = 40000.0\ndwell_s = 0.2\n\
@@ -25,7 +26,8 @@ fn place(name: &str) -> Place {
     place
 }
 
-/// A folder with the programs that the lab starts, but for perf, which is `perf` when there is a text.
+/// Returns a folder with the programs that the lab starts. It has no perf, or the script `perf` in
+/// place of it.
 fn tools(place: &Place, perf: Option<&str>) -> String {
     let folder = place.0.join("tools");
     std::fs::create_dir_all(&folder).expect("a folder");
@@ -52,13 +54,14 @@ fn summary(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON only")
 }
 
-/// Sentences about profiles that could not be taken.
+/// Returns the sentences about profiles that could not be taken.
 fn notes(summary: &Value) -> Vec<&str> {
     let all = summary["warnings"].as_array().expect("a list").iter().filter_map(Value::as_str);
     all.filter(|words| words.starts_with("Nothing was profiled")).collect()
 }
 
-/// Whether this machine lets perf look at our own processes; where it does not, `told` says so.
+/// Returns true if this machine lets perf profile its own processes; otherwise `told` has the
+/// reason.
 fn works(told: &str) -> bool {
     let is_missing = find_program("perf").is_none();
     let reasons =
@@ -104,7 +107,7 @@ fn the_echo_is_profiled_at_two_rates() {
     nothing_runs_in(&place.0);
 }
 
-/// Raw samples that are still there.
+/// Returns the raw samples that still exist.
 fn left_over(trials: &Path) -> Vec<String> {
     let folders = std::fs::read_dir(trials).expect("trials").flatten();
     let files =
@@ -120,7 +123,7 @@ fn without_perf_a_run_goes_on_and_says_so_once() {
     let absent = summary(&run_with(&place, &path));
     let told = "Nothing was profiled: perf is not installed; it is in Debian's package linux-perf.";
     assert_eq!(notes(&absent), [told]);
-    // A perf that is refused what it needs, with the words of perf 6.1.
+    // A perf without permission, with the words of perf 6.1.
     std::fs::remove_dir_all(place.0.join("tools")).expect("the folder");
     let refused = "#!/bin/sh\necho 'Error:' >&2\necho 'Access to performance monitoring and \
                    observability operations is limited.' >&2\nexit 255\n";
@@ -143,7 +146,7 @@ fn without_perf_a_run_goes_on_and_says_so_once() {
     }
 }
 
-/// An echo under load, ended when it goes.
+/// Echo under load, which ends with the value.
 struct Loaded(Vec<Child>);
 
 impl Loaded {
@@ -200,7 +203,7 @@ fn the_functions_of_a_running_server_are_shown() {
     let interrupt = Command::new("sh").args(["-c", &format!("kill -s INT {}", top.id())]).status();
     assert!(interrupt.expect("sh").success());
     assert_eq!(top.wait().expect("it ends").code(), Some(0));
-    // A server that ends is told.
+    // The command reports a server that ends.
     drop(loaded);
     let output = place.lab(&["top", "--pid", &pid]);
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));

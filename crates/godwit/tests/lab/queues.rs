@@ -1,4 +1,4 @@
-//! Receive buffers and queueing disciplines: in place during a trial, and told as they were.
+//! Receive buffers and queueing disciplines: in place during a trial, and recorded correctly.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use testbed::namespace;
 
 use super::{Place, is_root, namespaces_of, said, until};
 
-/// The standard output of `words`, which may name a namespace that is gone.
+/// Returns the standard output of `words`, which may name a namespace that no longer exists.
 fn output(words: &[&str]) -> String {
     let ran = Command::new(words[0]).args(&words[1..]).output().expect("it starts");
     String::from_utf8_lossy(&ran.stdout).into_owned()
@@ -25,7 +25,7 @@ fn place(name: &str) -> Place {
     );
     let path = place.0.join("plans/queues.toml");
     let text = std::fs::read_to_string(&path).expect("the plan");
-    // Long enough to be seen by who looks from outside, even seldom.
+    // Long enough for a rare look from outside.
     let text = text.replace("\"loopback\"", "\"veth\"").replace("dwell_s = 0.2", "dwell_s = 1.5");
     std::fs::write(&path, text).expect("the plan");
     place
@@ -46,7 +46,7 @@ fn buffers_and_disciplines_are_in_place_while_a_trial_runs_and_told_as_they_were
     let mut lab =
         command.stdout(file).stderr(std::process::Stdio::null()).spawn().expect("it starts");
     let (server, client) = (namespace::name_of(lab.id(), 's'), namespace::name_of(lab.id(), 'c'));
-    // What others see of the sockets and of the link while it runs.
+    // Settings of the sockets and the link as seen from outside during the run.
     let mut missing = vec!["rb65536", "rb1048576", "pfifo there", "pfifo here"];
     until("every queue was seen in place", || {
         let sockets = output(&["ss", "-N", &server, "-uanm"]);
@@ -80,7 +80,7 @@ fn buffers_and_disciplines_are_in_place_while_a_trial_runs_and_told_as_they_were
     assert!(page.contains("Where messages waited") && page.contains("pfifo, 16 packets"));
 }
 
-/// What a trial of a line must tell of its queues.
+/// Checks a trial's record of the queues of a line.
 fn check(line: &str, feature: &str, queues: &Value) {
     let buffers = ["receive_buffer_least_bytes", "receive_buffer_most_bytes"];
     let buffers = buffers.map(|key| queues[key].as_u64());

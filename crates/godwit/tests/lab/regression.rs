@@ -1,4 +1,4 @@
-//! Regressions of DCCP from plans.
+//! DCCP regressions from plans.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -8,7 +8,7 @@ use testbed::registry;
 
 use crate::lab::{GODWIT, Place, is_root, refused, refused_plan, said};
 
-/// A plan with one lossy link, so short that it ends at once by the virtual clock.
+/// Writes a plan with one lossy link, so short that it ends at once by the virtual clock.
 fn small(place: &Place, name: &str, more: &str, case: &str) {
     let text = format!(
         "name = \"{name}\"\ntitle = \"A small link\"\nprotocol = \"dccp\"\nseconds = 2\nruns = 2\n\
@@ -26,7 +26,7 @@ fn json(octets: &[u8]) -> serde_json::Value {
     serde_json::from_slice(octets).unwrap_or_else(|error| panic!("{error}: {}", text(octets)))
 }
 
-/// The one result folder of a place: what is kept, and the page.
+/// Returns `run.json` and the page of the only result folder of a place.
 fn kept(place: &Place, name: &str) -> (serde_json::Value, String) {
     let results = place.results();
     assert_eq!(results.len(), 1, "{results:?}");
@@ -84,7 +84,7 @@ fn a_mean_outside_of_what_is_accepted_falls_short() {
     assert_eq!(run, kept(&place, "high").0);
     assert_eq!(run["shortfalls"].as_array().map(Vec::len), Some(1));
     assert_eq!(run["table"]["rows"][0]["runs_bits_per_s"].as_array().map(Vec::len), Some(3));
-    // A quick look is not judged.
+    // A quick run has no verdict.
     let quick = place.lab(&["run", "plans/high.toml", "--quick"]);
     assert_eq!(quick.status.code(), Some(0), "{}", said(&quick));
 }
@@ -115,12 +115,12 @@ fn what_makes_no_sense_of_it_is_refused() {
     assert!(listed.contains("(does not load) plans/wrong.toml:7:1"), "{listed}");
 }
 
-/// Runs it as a user without rights.
+/// Runs the lab as a user without rights.
 fn lab_as_nobody(place: &Place, words: &[&str]) -> Output {
     let mut command = Command::new(GODWIT);
     let program = place.0.join("godwit");
     if registry::user_id() == 0 {
-        // Nobody may read where the program was built.
+        // The user `nobody` may not read the build folder.
         std::fs::copy(GODWIT, &program).expect("room for a copy");
         let opened = Command::new("chmod").args(["-R", "a+rwX"]).arg(&place.0).status();
         assert!(opened.is_ok_and(|status| status.success()));

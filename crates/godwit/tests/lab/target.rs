@@ -1,4 +1,4 @@
-//! The same for servers that run before the lab comes.
+//! `godwit lab` as a user sees it, for servers that run before the lab starts.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -12,12 +12,13 @@ use crate::common::link::Link;
 use crate::common::{ServerProcess, TempFolder, configuration, configuration6, free_port};
 use crate::generator::responder::{Act, Responder};
 
-/// Addresses in the pools of the servers below.
+/// Number of addresses in the pools of the servers below.
 const POOL: &str = "65534";
 
-/// Measures by `plan` what `words` say, in a lab that is started by `wrapper`; summary and page.
+/// Measures by `plan` with the arguments `words`, in a lab started by `wrapper`, and returns
+/// summary and page.
 fn measured(place: &Place, wrapper: Command, plan: &str, words: &[&str]) -> (Value, String) {
-    // How fast this machine is now is not for these tests.
+    // The speed of this machine is not part of these tests.
     place.more(plan, "");
     let all = [&["run", plan, "--pool-size", POOL, "--json"][..], words].concat();
     let output = place.lab_by(wrapper, &all);
@@ -27,7 +28,7 @@ fn measured(place: &Place, wrapper: Command, plan: &str, words: &[&str]) -> (Val
     (summary, page)
 }
 
-/// What may not be claimed of a server that the lab does not see is not there.
+/// Checks that the result claims nothing about a server that the lab does not see.
 fn is_silent_about_the_server(summary: &Value, page: &str, target: &str) {
     assert_eq!(summary["environment"]["topology"], "network");
     assert_eq!(summary["limit"], Value::Null);
@@ -58,7 +59,7 @@ fn is_silent_about_the_server(summary: &Value, page: &str, target: &str) {
     assert!(page.contains("data-chart=\"cpu\"") && !page.contains("data-chart=\"memory\""));
 }
 
-/// Exchanges that were due in all trials, and leases that clients were given.
+/// Returns the number of exchanges due in all trials, and of leases given to clients.
 fn ledger(place: &Place) -> (u64, u64) {
     let trials = std::fs::read_dir(place.results()[0].join("trials")).expect("a folder");
     let records = trials.map(|trial| {
@@ -72,7 +73,7 @@ fn ledger(place: &Place) -> (u64, u64) {
     })
 }
 
-/// Addresses in the lease file of a server.
+/// Returns the number of addresses in the lease file of a server.
 fn addresses(file: &Path) -> u64 {
     let text = std::fs::read_to_string(file).expect("the lease file");
     let first = |line: &str| line.split(',').next().map(str::to_owned);
@@ -93,7 +94,8 @@ fn a_server_that_runs_is_measured_and_left_running() {
     server.stop();
     let (due, given) = ledger(&place);
     let kept = addresses(&folder.path().join("leases.csv"));
-    // One is the client's that asks whether the server answers. What came too late was given, too.
+    // One lease belongs to the client that checks whether the server answers. Late replies gave
+    // leases, too.
     assert!(given > 0 && (given + 1..=due + 1).contains(&kept), "{given} of {due}, kept {kept}");
     let folder = place.results()[0].clone();
     let again = place.lab(&["report", &folder.to_string_lossy(), "--json"]);
@@ -101,7 +103,8 @@ fn a_server_that_runs_is_measured_and_left_running() {
     assert_eq!(again, summary, "what is not known stays unknown when it is judged again");
 }
 
-/// The lab has no file of a server that runs elsewhere: the generator sees what clients were given.
+/// Checks that the generator notices a running server that gives one address to all clients. The
+/// lab has no lease file of a server on another machine.
 #[test]
 fn one_address_for_every_client_is_seen_of_a_server_that_runs() {
     let place = Place::new("target-same");
@@ -165,7 +168,7 @@ fn a_server_that_goes_away_falls_short_and_is_not_started_again() {
     let config = configuration(folder.path(), "none", 1);
     let server = ServerProcess::start(&config, folder.path());
     let [target, relay] = [server.port, server.relay_port].map(|port| format!("127.0.0.1:{port}"));
-    // Trials so long that the next one has not ended when the server is killed.
+    // Trials so long that the next one is still running when the server is killed.
     let path = place.0.join("plans/tiny.toml");
     let plan = std::fs::read_to_string(&path).expect("the plan");
     std::fs::write(&path, plan.replace("dwell_s = 0.2", "dwell_s = 5.0")).expect("the plan");

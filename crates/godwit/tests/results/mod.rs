@@ -1,4 +1,4 @@
-//! Result folders made for a test, and `godwit lab` called in them.
+//! Result folders made for a test, and runs of `godwit lab` in them.
 
 pub(crate) mod runs;
 pub(crate) mod slower;
@@ -10,11 +10,11 @@ use measure::summary::Summary;
 
 pub(crate) const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 
-/// A folder of its own per test, in which results are made and `godwit lab` is called.
+/// Folder of one test, in which it makes results and runs `godwit lab`.
 pub(crate) struct Place(pub(crate) PathBuf);
 
 impl Place {
-    /// An empty folder.
+    /// Makes an empty folder.
     pub(crate) fn new(name: &str) -> Self {
         let path =
             std::env::temp_dir().join(format!("godwit-results-{name}-{}", std::process::id()));
@@ -22,7 +22,7 @@ impl Place {
         Self(path)
     }
 
-    /// A result folder with a summary that `change` has changed.
+    /// Makes a result folder with a summary that `change` has changed.
     pub(crate) fn result(&self, name: &str, change: impl FnOnce(&mut Summary)) -> String {
         let text = include_str!("../../../measure/tests/data/summary.json");
         let mut summary: Summary = serde_json::from_str(text).expect("a summary");
@@ -36,21 +36,21 @@ impl Place {
         self.file(name, &serde_json::to_string(&summary).expect("JSON"))
     }
 
-    /// A result folder whose summary is this text.
+    /// Makes a result folder whose summary is this text.
     pub(crate) fn file(&self, name: &str, summary: &str) -> String {
         std::fs::create_dir_all(self.0.join(name)).expect("a folder");
         std::fs::write(self.0.join(name).join("summary.json"), summary).expect("a file");
         name.to_owned()
     }
 
-    /// What `godwit lab` with these words does.
+    /// Runs `godwit lab` with these words, and returns its output.
     pub(crate) fn lab(&self, words: &[&str]) -> Output {
         let mut command = Command::new("timeout");
         command.args(["-k", "10", "1800", GODWIT, "lab"]).args(words);
         command.current_dir(&self.0).stdin(Stdio::null()).output().expect("timeout starts")
     }
 
-    /// Whether there is such a file or folder.
+    /// Returns true if the file or folder exists.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.0.join(path).exists()
     }
@@ -62,7 +62,7 @@ impl Drop for Place {
     }
 }
 
-/// Exit code, standard output, standard error.
+/// Returns exit code, standard output and standard error.
 pub(crate) fn said(output: &Output) -> (Option<i32>, String, String) {
     let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
     (output.status.code(), text(&output.stdout), text(&output.stderr))

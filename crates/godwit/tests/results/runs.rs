@@ -1,8 +1,9 @@
-//! A plan whose runs end within a second or so.
+//! Plan whose runs end within about a second.
 
 use std::path::Path;
 
-/// Writes a plan with so many runs against a responder in the server's place into `folder`; its name.
+/// Writes a plan with `count` runs, with a responder instead of a server, into `folder`, and
+/// returns its name.
 pub(crate) fn runs_plan(folder: &Path, count: u32) -> String {
     let text = format!(
         "name = \"runs\"\ntitle = \"Test\"\ntopology = \"loopback\"\ntime_budget_s = 900.0\n\

@@ -1,11 +1,11 @@
-//! Stored runs whose Godwit reaches a share of what it can.
+//! Stored runs in which Godwit reaches a share of its usual rate.
 
 use measure::summary::Summary;
 
 use crate::results::Place;
 
-/// A result with its report below `results`, begun in the year that its name begins with and built from
-/// `commit`. The limit responder was the same in all rounds.
+/// Stores a result with its report below `results`, begun in the year at the beginning of its name
+/// and built from `commit`. The limit responder has the same rate in all rounds.
 pub(crate) fn stored(place: &Place, name: &str, share: f64, commit: &str) {
     let mut whole = Summary::default();
     place.result(&format!("results/{name}"), |summary| {
@@ -19,7 +19,7 @@ pub(crate) fn stored(place: &Place, name: &str, share: f64, commit: &str) {
     std::fs::write(place.0.join(format!("results/{name}/report.html")), page).expect("a page");
 }
 
-/// Makes Godwit reach that share.
+/// Lowers Godwit's rates to that share.
 pub(crate) fn slow_down(summary: &mut Summary, share: f64) {
     let godwit = &mut summary.results[0];
     for round in &mut godwit.rounds {

@@ -1,9 +1,9 @@
-//! Every statistic that Kea has, moved by a script of messages, has the value that the script
-//! implies: to the control channel and to Prometheus. Kea plays the same scripts.
+//! Statistics of Kea: a script of messages moves every one, and it has the value that the script
+//! implies, for the control channel and for Prometheus. Kea plays the same scripts.
 //!
-//! The values stand beside the scripts, worked out from what they send. Every name is moved by one
-//! of them but those of [`names::UNMOVED`]. Missing are only the names of the hook
-//! `libdhcp_perfmon.so`, which are durations.
+//! The values are next to the scripts, derived from the messages that they send. One of the scripts
+//! moves every name except those of [`names::UNMOVED`]. Only the names of the hook
+//! `libdhcp_perfmon.so` are missing, which are durations.
 
 mod names;
 mod player;
@@ -16,24 +16,24 @@ use std::process::{Command, Stdio};
 use crate::common::{require, waited_until};
 use player::{Make, Player};
 
-/// What tells the families apart.
+/// Differences between the families.
 struct Family {
     is_v6: bool,
     config: &'static str,
     play: fn(&Player),
-    /// What is not zero after [`Self::play`].
+    /// Statistics that are not zero after [`Self::play`].
     played: &'static [(&'static str, u64)],
-    /// Has one client send three messages at once.
+    /// Function that makes one client send three messages at once.
     hurry: fn(&Player),
-    /// What is not zero after [`Self::hurry`] alone.
+    /// Statistics that are not zero after [`Self::hurry`] alone.
     hurried: &'static [(&'static str, u64)],
-    /// What the end of leases changes of it.
+    /// Statistics that the end of leases changes.
     ended: &'static [(&'static str, u64)],
-    /// What Kea 2.2 counts otherwise, and why.
+    /// Statistics that Kea 2.2 counts differently, each with the reason.
     differences: &'static [(&'static str, &'static str)],
 }
 
-/// Why a failure may be counted in the other subnet of a shared network.
+/// Reason why a failure may be counted in the other subnet of a shared network.
 const FAILED_LAST: &str = "looks first where it gave something last, by the wall clock, which may be set back \
     meanwhile, and counts where it looked last";
 
@@ -75,11 +75,11 @@ const V6: Family = Family {
     ],
 };
 
-/// What both scripts have dropped for some of this server's own reasons.
+/// Drops of both scripts for some of Godwit's own reasons.
 const DROPS: [(&str, u64); 4] =
     [("filtered", 1), ("client-chose-other-server", 1), ("service-disabled", 1), ("held-full", 0)];
 
-/// The value of every statistic of Kea's after `changes`, each on top of those before it.
+/// Returns the value of every statistic of Kea after `changes`, each on top of the earlier ones.
 fn expected(is_v6: bool, changes: &[&[(&str, u64)]]) -> BTreeMap<String, u64> {
     let mut all: BTreeMap<String, u64> =
         names::all(is_v6).into_iter().map(|name| (name, 0)).collect();
@@ -89,7 +89,7 @@ fn expected(is_v6: bool, changes: &[&[(&str, u64)]]) -> BTreeMap<String, u64> {
     all
 }
 
-/// What of `expected` the server says otherwise, in any way in which it can be asked.
+/// Returns the statistics of the server that differ from `expected`, over any channel.
 fn wrong(player: &Player, is_v6: bool, expected: &BTreeMap<String, u64>) -> Vec<String> {
     let all = player.statistics();
     let metrics = player.metrics();
@@ -111,7 +111,7 @@ fn is_as_implied(family: &Family) {
     let player = Player::start(Make::Godwit, family.is_v6, family.config);
     (family.play)(&player);
     let played = expected(family.is_v6, &[family.played]);
-    // The last answers are counted when they have gone out.
+    // The server counts the last replies when it has sent them.
     waited_until(|| wrong(&player, family.is_v6, &played).is_empty());
     assert_eq!(wrong(&player, family.is_v6, &played), [""; 0]);
     let (metrics, service) = (player.metrics(), if family.is_v6 { "dhcp6" } else { "dhcp4" });
@@ -128,7 +128,7 @@ fn is_as_implied(family: &Family) {
     }
 }
 
-/// promtool has nothing to say about `metrics`.
+/// Checks that promtool accepts `metrics`.
 fn is_good_exposition(metrics: &str) {
     let mut promtool = Command::new("promtool");
     promtool.args(["check", "metrics"]).stdin(Stdio::piped());
@@ -142,7 +142,7 @@ fn is_good_exposition(metrics: &str) {
     assert!(output.status.success() && said.is_empty(), "{said}");
 }
 
-/// What of Kea's statistics is not as `expected`, and not known to differ.
+/// Returns Kea's statistics that differ from `expected` and are not known to differ.
 fn differing(
     family: &Family,
     statistics: &BTreeMap<String, u64>,
@@ -163,7 +163,7 @@ fn is_as_in_kea(family: &Family, reclaimed: u64) {
     }
     let player = Player::start(Make::Kea, family.is_v6, family.config);
     (family.play)(&player);
-    // The last answers are counted when they have gone out.
+    // The server counts the last replies when it has sent them.
     let differ = |expected: &BTreeMap<String, u64>| {
         let mut differ = Vec::new();
         waited_until(|| {
@@ -181,7 +181,7 @@ fn is_as_in_kea(family: &Family, reclaimed: u64) {
     assert!(compared > 75, "{compared}");
 }
 
-/// Every name moves in one of the scripts or is listed with the reason why not, not both.
+/// Checks that every name either moves in one of the scripts or is listed with the reason.
 fn is_complete(family: &Family) {
     let moved: BTreeSet<String> = [family.played, family.ended, family.hurried]
         .iter()
@@ -198,7 +198,7 @@ fn is_complete(family: &Family) {
     assert_eq!(missing, unmoved.into_iter().collect::<Vec<_>>());
 }
 
-/// The third message of a client that has one in flight and one held is a duplicate.
+/// Checks that the third message of a client that has one in flight and one held is a duplicate.
 fn counts_duplicates(family: &Family) {
     let player = Player::start(Make::Godwit, family.is_v6, family.config);
     (family.hurry)(&player);
@@ -237,7 +237,7 @@ fn statistics_of_dhcpv6_are_what_a_script_implies() {
 
 #[test]
 fn kea_counts_the_same_in_dhcpv4() {
-    // What was given back is not reclaimed.
+    // Released leases are not reclaimed.
     is_as_in_kea(&V4, 2);
 }
 

@@ -1,5 +1,5 @@
-//! Every name of Kea's statistics (its manual, chapters on statistics), and where Prometheus finds
-//! it.
+//! Names of all of Kea's statistics (its manual, chapters on statistics), and their metrics in
+//! Prometheus.
 
 const PACKETS_4: &[&str] = &[
     "received",
@@ -59,7 +59,7 @@ const DROPS: &[&str] = &[
     "limit-exceeded",
     "receive-drop",
 ];
-/// Of the server and of each subnet.
+/// Statistics of the server and of each subnet.
 const EVENTS_4: &[&str] = &[
     "v4-allocation-fail",
     "v4-allocation-fail-shared-network",
@@ -78,7 +78,7 @@ const EVENTS_6: &[&str] = &[
     "v6-ia-na-lease-reuses",
     "v6-ia-pd-lease-reuses",
 ];
-/// Of the server and of each subnet and pool.
+/// Statistics of the server and of each subnet and pool.
 const LEASES_4: &[&str] = &[
     "assigned-addresses",
     "cumulative-assigned-addresses",
@@ -93,18 +93,18 @@ const LEASES_6: &[&str] = &[
     "reclaimed-declined-addresses",
     "reclaimed-leases",
 ];
-/// Of the server and of each subnet, too.
+/// Further statistics of the server and of each subnet.
 const FURTHER_6: &[&str] =
     &["assigned-pds", "cumulative-assigned-pds", "registered-nas", "cumulative-registered-nas"];
 const PREFIXES: &[&str] =
     &["total-pds", "assigned-pds", "cumulative-assigned-pds", "reclaimed-leases"];
-/// The subnets of both scripts with their pools, by number.
+/// Subnets of both scripts with their pools, by number.
 const SUBNETS: &[(u32, &[u32])] =
     &[(1, &[1, 2]), (2, &[0]), (3, &[]), (4, &[9]), (5, &[0]), (6, &[0]), (7, &[0]), (8, &[0])];
-/// The pools of prefixes, with their subnets.
+/// Pools of prefixes, with their subnets.
 const PREFIX_POOLS: &[(u32, u32)] = &[(1, 3), (4, 9), (5, 0)];
 
-/// What no script here moves, and why.
+/// Statistics that no script here moves, each with the reason.
 pub(crate) const UNMOVED: &[(&str, &str)] = &[
     ("pkt4-queue-full", "takes more messages than are sure to come in: overload.rs of dhcp-engine"),
     ("pkt6-queue-full", "the same"),
@@ -120,7 +120,7 @@ pub(crate) const UNMOVED: &[(&str, &str)] = &[
     ("pkt6-dhcpv4-response-sent", "DHCPv4 over DHCPv6 is not there yet"),
 ];
 
-/// `name` without the numbers of subnets and pools.
+/// Returns `name` without the numbers of subnets and pools.
 pub(crate) fn without_numbers(name: &str) -> String {
     let mut parts = name.split('[');
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -130,7 +130,7 @@ pub(crate) fn without_numbers(name: &str) -> String {
     text
 }
 
-/// All names that a server under its script has.
+/// Returns all names that a server under its script has.
 pub(crate) fn all(is_v6: bool) -> Vec<String> {
     let (packets, word, events, leases, total) = match is_v6 {
         false => (PACKETS_4, "pkt4", EVENTS_4, LEASES_4, "total-addresses"),
@@ -159,7 +159,7 @@ pub(crate) fn all(is_v6: bool) -> Vec<String> {
     all
 }
 
-/// The value of the statistic `name` in `metrics`; `None` when it has no place there.
+/// Returns the value of the statistic `name` in `metrics`; `None` if metrics do not contain it.
 pub(crate) fn in_metrics(is_v6: bool, name: &str, metrics: &str) -> Option<u64> {
     let (scope, counted) = name.rsplit_once('.').unwrap_or(("", name));
     let mut labels = Vec::new();
@@ -193,7 +193,7 @@ pub(crate) fn in_metrics(is_v6: bool, name: &str, metrics: &str) -> Option<u64> 
     (may_be_missing || !values.is_empty()).then(|| values.iter().sum())
 }
 
-/// The metric of what is `counted`, and the label that tells it from others in it.
+/// Returns the metric of the statistic `counted`, and the label that distinguishes it there.
 fn place(counted: &str) -> (&'static str, Option<String>) {
     let label =
         |name: &str, content: &str| Some(format!("{name}=\"{}\"", content.replace('-', "_")));

@@ -1,5 +1,5 @@
-//! A daemon on loopback, ours or Kea's, and the socket from which a script plays all its relay
-//! agents and clients.
+//! Server on loopback, Godwit or Kea, and the socket from which a script plays all relay agents and
+//! clients.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 
 use crate::common::{PATIENCE, TempFolder, free_port, waited_until};
 
-/// Which daemon.
+/// Make of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Make {
     Godwit,
     Kea,
 }
 
-/// A daemon under a script.
+/// Server under a script.
 pub(crate) struct Player {
     make: Make,
     is_v6: bool,
@@ -49,7 +49,7 @@ impl Player {
             Make::Godwit => Command::new(env!("CARGO_BIN_EXE_godwit")),
         };
         if make == Make::Godwit {
-            // Its HTTP socket is open to all.
+            // The HTTP socket has no authentication.
             command.arg(name).arg("-X");
         }
         command.arg("-c").arg(&file).args(["-p", &port.to_string(), "-P", &own_port.to_string()]);
@@ -71,13 +71,13 @@ impl Player {
         assert!(is_serving && self.log().contains(mark), "it does not start: {}", self.log());
     }
 
-    /// What the daemon said.
+    /// Returns the log of the server.
     pub(crate) fn log(&self) -> String {
         let read = |name| fs::read_to_string(self.folder.path().join(name)).unwrap_or_default();
         read("stderr") + &read("kea.log")
     }
 
-    /// The last of what the daemon said about messages.
+    /// Returns the last log lines about messages.
     fn tail(&self) -> String {
         let log = self.log();
         let lines = log.lines().filter(|line| !line.contains("COMMAND_RECEIVED"));
@@ -85,18 +85,19 @@ impl Player {
         last.join("\n")
     }
 
-    /// Sends what gets no answer.
+    /// Sends a message that gets no reply.
     pub(crate) fn tell(&self, octets: &[u8]) {
         self.socket.send(octets).expect("loopback takes it");
     }
 
-    /// Sends what gets an answer; the answer. Nothing is sent twice: everything is counted.
+    /// Sends a message and returns its reply. It sends nothing twice, because the server counts
+    /// everything.
     pub(crate) fn ask(&self, octets: &[u8]) -> Vec<u8> {
         self.tell(octets);
         self.answer()
     }
 
-    /// Sends all of `messages` while the daemon stands still, so that it takes them in at once.
+    /// Sends all of `messages` while the server is stopped, so that it receives them at once.
     pub(crate) fn tell_at_once(&self, messages: &[&[u8]]) {
         self.signal("-STOP");
         let stands = waited_until(|| {
@@ -117,7 +118,7 @@ impl Player {
         assert!(status.success());
     }
 
-    /// The next answer.
+    /// Returns the next reply.
     pub(crate) fn answer(&self) -> Vec<u8> {
         let mut buffer = vec![0; 65_536];
         let Ok(len) = self.socket.recv(&mut buffer) else { panic!("no answer: {}", self.tail()) };
@@ -125,7 +126,7 @@ impl Player {
         buffer
     }
 
-    /// The answer to a command.
+    /// Sends a command and returns its answer.
     pub(crate) fn command(&self, name: &str, arguments: &Value) -> Value {
         let path = self.folder.path().join("control");
         let mut stream = UnixStream::connect(path).expect("the daemon takes commands");
@@ -136,7 +137,7 @@ impl Player {
         serde_json::from_str(&answer).expect("an answer is JSON")
     }
 
-    /// The newest value of every statistic.
+    /// Returns the newest value of every statistic.
     pub(crate) fn statistics(&self) -> BTreeMap<String, u64> {
         let answer = self.command("statistic-get-all", &json!({}));
         let all = answer["arguments"].as_object().expect("statistics are a map");
@@ -144,18 +145,18 @@ impl Player {
         all.iter().map(|(name, samples)| (name.clone(), newest(samples))).collect()
     }
 
-    /// The newest value of one statistic as it is asked for alone.
+    /// Returns the newest value of one statistic, requested alone.
     pub(crate) fn statistic(&self, name: &str) -> Option<u64> {
         let answer = self.command("statistic-get", &json!({ "name": name }));
         answer["arguments"][name][0][0].as_u64()
     }
 
-    /// Whether this is Kea, of version 2.2.
+    /// Returns true if the server is Kea 2.2.
     pub(crate) fn is_kea(&self) -> bool {
         self.make == Make::Kea
     }
 
-    /// Waits until the daemon has counted `count` messages.
+    /// Waits until the server has counted `count` messages.
     pub(crate) fn wait_for_received(&self, count: u64) {
         let name = if self.is_v6 { "pkt6-received" } else { "pkt4-received" };
         let mut last = None;
@@ -166,7 +167,7 @@ impl Player {
         assert!(has_come, "{name} is {last:?}, not {count}: {}", self.tail());
     }
 
-    /// Has the daemon take back what has ended until it has taken back `count` leases.
+    /// Makes the server reclaim expired leases until it has reclaimed `count`.
     pub(crate) fn reclaim(&self, count: u64) {
         let mut last = None;
         let has_come = waited_until(|| {
@@ -178,7 +179,7 @@ impl Player {
         assert!(has_come, "reclaimed-leases is {last:?}, not {count}: {}", self.tail());
     }
 
-    /// What Prometheus reads.
+    /// Returns the text that Prometheus reads.
     pub(crate) fn metrics(&self) -> String {
         let address = (Ipv4Addr::LOCALHOST, self.http_port);
         let mut stream = TcpStream::connect(address).expect("the daemon serves HTTP");
@@ -199,7 +200,7 @@ impl Drop for Player {
     }
 }
 
-/// The whole configuration. One shard, and one thread of Kea's, take messages in order.
+/// Returns the whole configuration. One shard, and one thread of Kea, keep messages in order.
 fn document(make: Make, is_v6: bool, folder: &TempFolder, http_port: u16, config: &str) -> String {
     let path = folder.path().display();
     let (top, name, interfaces) = match is_v6 {
@@ -220,7 +221,7 @@ fn document(make: Make, is_v6: bool, folder: &TempFolder, http_port: u16, config
                "user-context": {{ "godwit": {{ "shards": 1 }} }},"#
         ),
     };
-    // Kea 2.2 has no numbers of pools, and repeats no leases unless told to.
+    // Kea 2.2 has no pool numbers, and repeats no leases by default.
     let config = match make {
         Make::Kea => without_pool_ids(config).replace(r#""cache-threshold": 0.0,"#, ""),
         Make::Godwit => config.to_owned(),
@@ -234,7 +235,7 @@ fn document(make: Make, is_v6: bool, folder: &TempFolder, http_port: u16, config
     )
 }
 
-/// `config` without `"pool-id": N, `.
+/// Returns `config` without `"pool-id": N, `.
 fn without_pool_ids(config: &str) -> String {
     let mut parts = config.split(r#""pool-id": "#);
     let mut text = parts.next().unwrap_or_default().to_owned();

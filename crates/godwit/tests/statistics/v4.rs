@@ -1,12 +1,12 @@
-//! The script of DHCPv4.
+//! Script of DHCPv4.
 
 use serde_json::json;
 
 use crate::statistics::player::Player;
 
-/// Each subnet lets other statistics move. 1: everything ordinary; the two hosts share a reserved
-/// address. 2: one address. 3: no pool. 4: leases of a second. 5: leases are repeated. 6 and 7: one
-/// address each, in a shared network. 8: a pool for a class that nobody is in.
+/// Configuration in which each subnet moves other statistics. 1: everything ordinary; the two hosts
+/// share a reserved address. 2: one address. 3: no pool. 4: leases of a second. 5: leases are
+/// repeated. 6 and 7: one address each, in a shared network. 8: a pool for a class without clients.
 pub(crate) const CONFIG: &str = r#"
     "valid-lifetime": 4000, "cache-threshold": 0.0, "decline-probation-period": 15,
     "authoritative": true, "ip-reservations-unique": false,
@@ -47,7 +47,7 @@ const SERVER_ID: u8 = 54;
 const VENDOR_CLASS: u8 = 60;
 const CLIENT_ID: u8 = 61;
 
-/// A message of client `client`, relayed from subnet `subnet`.
+/// Returns a message of client `client`, relayed from subnet `subnet`.
 fn message(kind: u8, client: u8, subnet: u8, ciaddr: [u8; 4], options: &[(u8, &[u8])]) -> Vec<u8> {
     let mut octets = vec![0; 236];
     octets[..8].copy_from_slice(&[1, 1, 6, 1, 0, 0, kind, client]);
@@ -66,12 +66,13 @@ fn message(kind: u8, client: u8, subnet: u8, ciaddr: [u8; 4], options: &[(u8, &[
     octets
 }
 
-/// A message about nothing but its sender.
+/// Returns a message with only its sender.
 fn plain(kind: u8, client: u8, subnet: u8) -> Vec<u8> {
     message(kind, client, subnet, [0; 4], &[])
 }
 
-/// The answer's address and server identifier, when it is of type `kind`.
+/// Sends a message, and returns the address and server identifier of the reply, which must be of
+/// type `kind`.
 fn answer(player: &Player, octets: &[u8], kind: u8) -> ([u8; 4], [u8; 4]) {
     let answer = player.ask(octets);
     let (mut found, mut server) = (0, [0; 4]);
@@ -89,7 +90,7 @@ fn answer(player: &Player, octets: &[u8], kind: u8) -> ([u8; 4], [u8; 4]) {
     (answer[16..20].try_into().expect("four octets"), server)
 }
 
-/// DISCOVER, OFFER, REQUEST, ACK; the address and the server's identifier.
+/// Plays DISCOVER, OFFER, REQUEST, ACK, and returns the address and the server's identifier.
 fn lease(player: &Player, client: u8, subnet: u8) -> ([u8; 4], [u8; 4]) {
     let (offered, server) = answer(player, &plain(DISCOVER, client, subnet), OFFER);
     let options: [(u8, &[u8]); 2] = [(REQUESTED_ADDRESS, &offered), (SERVER_ID, &server)];
@@ -98,43 +99,44 @@ fn lease(player: &Player, client: u8, subnet: u8) -> ([u8; 4], [u8; 4]) {
     (offered, server)
 }
 
-/// Plays everything but the end of leases.
+/// Plays everything except the end of leases.
 pub(crate) fn play(player: &Player) {
-    // Client 1 gets an address, renews it, asks for a wrong one, gives its own back.
+    // Client 1 gets an address, renews it, requests a wrong one, and releases its own.
     let (address, server) = lease(player, 1, 1);
     answer(player, &message(REQUEST, 1, 1, address, &[]), ACK);
     let wrong: [(u8, &[u8]); 1] = [(REQUESTED_ADDRESS, &[10, 1, 0, 250])];
     answer(player, &message(REQUEST, 1, 1, [0; 4], &wrong), NAK);
     player.tell(&message(RELEASE, 1, 1, address, &[(SERVER_ID, &server)]));
-    // Client 2 declines what it got, client 3 has an address of its own.
+    // Client 2 declines its address, client 3 has an address of its own.
     let (address, _) = lease(player, 2, 1);
     let declined: [(u8, &[u8]); 2] = [(REQUESTED_ADDRESS, &address), (SERVER_ID, &server)];
     player.tell(&message(DECLINE, 2, 1, [0; 4], &declined));
     answer(player, &message(INFORM, 3, 1, [127, 0, 0, 1], &[]), ACK);
-    // Client 4 stays.
+    // Client 4 keeps its lease.
     lease(player, 4, 1);
     dropped(player, server);
-    // One client for the only address of subnet 2, one too many; none gets anything in 3 and 8.
+    // One client for the only address of subnet 2, one too many; no client gets anything in 3
+    // and 8.
     lease(player, 6, 2);
     for (client, subnet) in [(7, 2), (8, 3), (9, 8)] {
         player.tell(&plain(DISCOVER, client, subnet));
     }
-    // Two have room in the shared network.
+    // Two clients fit into the shared network.
     lease(player, 10, 6);
     lease(player, 11, 6);
     player.tell(&plain(DISCOVER, 12, 6));
-    // Client 13 asks again for what it has: once to keep it, once from the beginning.
+    // Client 13 requests its lease again: once as a renewal, once from the beginning.
     let (address, _) = lease(player, 13, 5);
     answer(player, &message(REQUEST, 13, 5, address, &[]), ACK);
     answer(player, &plain(DISCOVER, 13, 5), OFFER);
-    // Two hosts with one reserved address: the second is offered another.
+    // Two hosts with one reserved address: the second client gets an offer of another.
     assert_eq!(lease(player, 0x20, 1).0, [10, 1, 0, 200]);
     assert_ne!(answer(player, &plain(DISCOVER, 0x21, 1), OFFER).0, [10, 1, 0, 200]);
     // A lease that ends soon.
     lease(player, 14, 4);
     player.wait_for_received(SENT - 1);
     if player.is_kea() {
-        // Kea 2.2 does not even count what comes while service is off.
+        // Kea 2.2 does not even count messages while its service is off.
         return;
     }
     assert_eq!(player.command("dhcp-disable", &json!({}))["result"], 0);
@@ -143,7 +145,8 @@ pub(crate) fn play(player: &Player) {
     assert_eq!(player.command("dhcp-enable", &json!({}))["result"], 0);
 }
 
-/// Client 6 asks for its lease three times at once: the second is held until the first is answered.
+/// Requests the lease of client 6 three times at once: the server holds the second until it has
+/// answered the first.
 pub(crate) fn hurry(player: &Player) {
     let (offered, server) = answer(player, &plain(DISCOVER, 6, 2), OFFER);
     let options: [(u8, &[u8]); 2] = [(REQUESTED_ADDRESS, &offered), (SERVER_ID, &server)];
@@ -154,7 +157,7 @@ pub(crate) fn hurry(player: &Player) {
     }
 }
 
-/// What moved then.
+/// Statistics that moved in [`hurry`].
 pub(crate) const HURRIED: &[(&str, u64)] = &[
     ("pkt4-received", 4),
     ("pkt4-discover-received", 1),
@@ -172,10 +175,10 @@ pub(crate) const HURRIED: &[(&str, u64)] = &[
     ("subnet[2].pool[0].cumulative-assigned-addresses", 1),
 ];
 
-/// How many messages [`play`] sends.
+/// Number of messages that [`play`] sends.
 pub(crate) const SENT: u64 = 43;
 
-/// What is not served, and why.
+/// Sends messages that the server drops, each for another reason.
 fn dropped(player: &Player, server: [u8; 4]) {
     // Without the magic cookie.
     let mut malformed = plain(DISCOVER, 5, 1);
@@ -186,23 +189,24 @@ fn dropped(player: &Player, server: [u8; 4]) {
     player.tell(&message(REQUEST, 5, 1, [0; 4], &other));
     // In the class DROP.
     player.tell(&message(DISCOVER, 5, 1, [0; 4], &[(VENDOR_CLASS, b"drop-me")]));
-    // What servers send or nobody, what BOOTP clients send.
+    // Messages of servers or of no type, and of BOOTP clients.
     for kind in [OFFER, ACK, NAK, LEASE_QUERY, UNKNOWN, 0] {
         player.tell(&plain(kind, 5, 1));
     }
-    // A client identifier longer than a lease keeps, in two parts (RFC 3396).
+    // A client identifier longer than a lease can hold, in two parts (RFC 3396).
     let long: [(u8, &[u8]); 2] = [(CLIENT_ID, &[7; 200]), (CLIENT_ID, &[7; 200])];
     player.tell(&message(DISCOVER, 5, 1, [0; 4], &long));
-    // From where no subnet is.
+    // From a link without a subnet.
     player.tell(&plain(DISCOVER, 5, 99));
-    // A DECLINE that does not say what.
+    // A DECLINE without an address.
     player.tell(&message(DECLINE, 5, 1, [0; 4], &[(SERVER_ID, &server)]));
 }
 
-/// What moved before leases ended. 43 messages came: 18 DISCOVERs (the one while service was off
-/// was not read), 13 REQUESTs, 2 DECLINEs (one about nothing). Nine clients got a lease; client 13 was offered its own again, 0x21 was offered something else than what was
-/// reserved. Rule breakers: five messages not for servers, one without a type, the empty DECLINE.
-/// Nothing is duplicate, queued or limited.
+/// Statistics that moved before leases ended. 43 messages came: 18 DISCOVERs (the one while service
+/// was off was not read), 13 REQUESTs, 2 DECLINEs (one without an address). Nine clients got a
+/// lease; client 13 was offered its own again, 0x21 was offered another address than the reserved
+/// one. Rule breakers: five messages not for servers, one without a type, the empty DECLINE. No
+/// message was duplicate, queued or limited.
 pub(crate) const PLAYED: &[(&str, u64)] = &[
     ("pkt4-received", 43),
     ("pkt4-discover-received", 18),
@@ -213,7 +217,7 @@ pub(crate) const PLAYED: &[(&str, u64)] = &[
     ("pkt4-release-received", 1),
     ("pkt4-decline-received", 2),
     ("pkt4-inform-received", 1),
-    // The lease query, which nobody here answers, 77, and none.
+    // The lease query, which the server does not support, 77, and none.
     ("pkt4-unknown-received", 3),
     // 11 OFFERs; ACKs to nine clients, to two renewals and the INFORM; a NAK.
     ("pkt4-sent", 24),
@@ -227,7 +231,7 @@ pub(crate) const PLAYED: &[(&str, u64)] = &[
     ("pkt4-not-for-us", 1),
     ("pkt4-processing-failed", 1),
     ("pkt4-receive-drop", 12),
-    // Clients 7 and 12 found pools full, 8 and 9 found none for them; 12 is in a shared network.
+    // Clients 7 and 12 found full pools, 8 and 9 no pool for them; 12 is in a shared network.
     ("v4-allocation-fail", 2),
     ("v4-allocation-fail-shared-network", 1),
     ("v4-allocation-fail-subnet", 3),
@@ -235,11 +239,11 @@ pub(crate) const PLAYED: &[(&str, u64)] = &[
     ("v4-allocation-fail-classes", 4),
     ("v4-lease-reuses", 2),
     ("v4-reservation-conflicts", 1),
-    // Nine were given, that of client 1 was given back.
+    // Nine leases were given, and client 1 released one.
     ("assigned-addresses", 8),
     ("cumulative-assigned-addresses", 9),
     ("declined-addresses", 1),
-    // Clients 1, 2 and 4 from a pool, 0x20 what is reserved outside of them.
+    // Clients 1, 2 and 4 from a pool, 0x20 the reserved address outside of them.
     ("subnet[1].total-addresses", 15),
     ("subnet[1].assigned-addresses", 3),
     ("subnet[1].cumulative-assigned-addresses", 4),
@@ -297,8 +301,8 @@ pub(crate) const PLAYED: &[(&str, u64)] = &[
     ("subnet[8].pool[0].total-addresses", 10),
 ];
 
-/// What the end of leases changes: the lease of client 14 and the declined address ran out, and
-/// what client 1 gave back is kept for it no longer.
+/// Statistics that the end of leases changes: the lease of client 14 and the declined address
+/// expired, and the server no longer keeps the released lease for client 1.
 pub(crate) const ENDED: &[(&str, u64)] = &[
     ("assigned-addresses", 6),
     ("declined-addresses", 0),

@@ -1,10 +1,10 @@
-//! The script of DHCPv6.
+//! Script of DHCPv6.
 
 use serde_json::json;
 
 use crate::statistics::player::Player;
 
-/// As the configuration of DHCPv4, with prefixes beside the addresses.
+/// Configuration like that of DHCPv4, with prefixes as well as addresses.
 pub(crate) const CONFIG: &str = r#"
     "preferred-lifetime": 3000, "valid-lifetime": 4000, "cache-threshold": 0.0,
     "decline-probation-period": 15,
@@ -61,7 +61,7 @@ const IA_NA: u16 = 3;
 const IA_ADDRESS: u16 = 5;
 const RELAY_MESSAGE: u16 = 9;
 const IA_PD: u16 = 25;
-/// The option that makes a client of the class `DROP`.
+/// Option that puts a client into the class `DROP`.
 const DROPPED: u16 = 1500;
 
 fn option(code: u16, content: &[u8]) -> Vec<u8> {
@@ -69,18 +69,18 @@ fn option(code: u16, content: &[u8]) -> Vec<u8> {
     [&code.to_be_bytes()[..], &len.to_be_bytes(), content].concat()
 }
 
-/// 2001:db8:`subnet`::`last`.
+/// Returns the address 2001:db8:`subnet`::`last`.
 fn address(subnet: u8, last: u8) -> [u8; 16] {
     [0x20, 1, 0xd, 0xb8, 0, subnet, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]
 }
 
-/// `inner` relayed from subnet `subnet` for the client at `peer`.
+/// Returns `inner` relayed from subnet `subnet` for the client at `peer`.
 fn relayed(inner: &[u8], subnet: u8, peer: [u8; 16]) -> Vec<u8> {
     let head = [RELAY_FORWARD, 0];
     [&head[..], &address(subnet, 1), &peer, &option(RELAY_MESSAGE, inner)].concat()
 }
 
-/// A message of client `client`, relayed from subnet `subnet`.
+/// Returns a message of client `client`, relayed from subnet `subnet`.
 fn message(kind: u8, client: u8, subnet: u8, options: &[Vec<u8>]) -> Vec<u8> {
     let duid = option(CLIENT_ID, &[0, 3, 0, 1, 2, 0, 0, 0, 0, client]);
     let inner = [vec![kind, 0, kind, client], duid, options.concat()].concat();
@@ -89,12 +89,13 @@ fn message(kind: u8, client: u8, subnet: u8, options: &[Vec<u8>]) -> Vec<u8> {
     relayed(&inner, subnet, peer)
 }
 
-/// An empty identity association.
+/// Returns an empty identity association.
 fn asked(code: u16) -> Vec<u8> {
     option(code, &[0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0])
 }
 
-/// The options of the answer inside the relay agent's, when it is of type `kind`.
+/// Sends a message, and returns the options of the reply inside the relay agent's, which must be of
+/// type `kind`.
 fn answer(player: &Player, octets: &[u8], kind: u8) -> Vec<(u16, Vec<u8>)> {
     let answer = player.ask(octets);
     let relayed = options(&answer[34..]);
@@ -113,15 +114,15 @@ fn options(mut rest: &[u8]) -> Vec<(u16, Vec<u8>)> {
     found
 }
 
-/// Those of `options` that a client gives back, as options of its own: the server's identifier and
-/// the associations.
+/// Returns those of `options` that a client sends back, as options of its own: the server's
+/// identifier and the associations.
 fn echoed(options: &[(u16, Vec<u8>)]) -> Vec<Vec<u8>> {
     let kept = options.iter().filter(|(code, _)| [SERVER_ID, IA_NA, IA_PD].contains(code));
     kept.map(|(code, content)| option(*code, content)).collect()
 }
 
-/// SOLICIT, ADVERTISE, REQUEST, REPLY for `associations`; what the client says about its lease from
-/// then on.
+/// Plays SOLICIT, ADVERTISE, REQUEST, REPLY for `associations`, and returns the options that the
+/// client sends about its lease from then on.
 fn lease(player: &Player, client: u8, subnet: u8, associations: &[u16]) -> Vec<Vec<u8>> {
     let wanted: Vec<_> = associations.iter().map(|&code| asked(code)).collect();
     let offered = answer(player, &message(SOLICIT, client, subnet, &wanted), ADVERTISE);
@@ -129,12 +130,13 @@ fn lease(player: &Player, client: u8, subnet: u8, associations: &[u16]) -> Vec<V
     echoed(&answer(player, &request, REPLY))
 }
 
-/// `held` without the server's identifier.
+/// Returns `held` without the server's identifier.
 fn to_any_server(held: &[Vec<u8>]) -> Vec<Vec<u8>> {
     held.iter().filter(|option| option[..2] != SERVER_ID.to_be_bytes()).cloned().collect()
 }
 
-/// Client 6 asks for its lease three times at once: the second is held until the first is answered.
+/// Requests the lease of client 6 three times at once: the server holds the second until it has
+/// answered the first.
 pub(crate) fn hurry(player: &Player) {
     let offered = answer(player, &message(SOLICIT, 6, 2, &[asked(IA_NA)]), ADVERTISE);
     let request = message(REQUEST, 6, 2, &echoed(&offered));
@@ -144,7 +146,7 @@ pub(crate) fn hurry(player: &Player) {
     }
 }
 
-/// What moved then.
+/// Statistics that moved in [`hurry`].
 pub(crate) const HURRIED: &[(&str, u64)] = &[
     ("pkt6-received", 4),
     ("pkt6-solicit-received", 1),
@@ -162,12 +164,12 @@ pub(crate) const HURRIED: &[(&str, u64)] = &[
     ("subnet[2].pool[0].cumulative-assigned-nas", 1),
 ];
 
-/// How many messages [`play`] sends.
+/// Number of messages that [`play`] sends.
 pub(crate) const SENT: u64 = 44;
 
-/// Plays everything but the end of leases.
+/// Plays everything except the end of leases.
 pub(crate) fn play(player: &Player) {
-    // Client 1 gets an address and a prefix, keeps them in every way, gives them back.
+    // Client 1 gets an address and a prefix, renews them in every way, and releases them.
     let held = lease(player, 1, 1, &[IA_NA, IA_PD]);
     answer(player, &message(RENEW, 1, 1, &held), REPLY);
     let unaddressed = to_any_server(&held);
@@ -177,7 +179,8 @@ pub(crate) fn play(player: &Player) {
     answer(player, &message(CONFIRM, 1, 1, &addresses), REPLY);
     answer(player, &message(INFORMATION_REQUEST, 1, 1, &[]), REPLY);
     answer(player, &message(RELEASE, 1, 1, &held), REPLY);
-    // Client 2 declines what it got, client 4 stays, client 3 registers an address of its own.
+    // Client 2 declines its lease, client 4 keeps its own, client 3 registers an address of its
+    // own.
     let held_by_2 = lease(player, 2, 1, &[IA_NA]);
     answer(player, &message(DECLINE, 2, 1, &held_by_2), REPLY);
     lease(player, 4, 1, &[IA_NA, IA_PD]);
@@ -195,19 +198,19 @@ pub(crate) fn play(player: &Player) {
         player.tell(&inform);
     }
     dropped(player, &held);
-    // One client for the only address of subnet 2, one too many, and one that wants a prefix there;
-    // none gets anything in 3 and 8.
+    // One client for the only address of subnet 2, one too many, and one that requests a prefix
+    // there; no client gets anything in 3 and 8.
     lease(player, 6, 2, &[IA_NA]);
     for (client, subnet, association) in
         [(7, 2, IA_NA), (7, 2, IA_PD), (8, 3, IA_NA), (9, 8, IA_NA)]
     {
         answer(player, &message(SOLICIT, client, subnet, &[asked(association)]), ADVERTISE);
     }
-    // Two have room in the shared network.
+    // Two clients fit into the shared network.
     lease(player, 10, 6, &[IA_NA]);
     lease(player, 11, 6, &[IA_NA]);
     answer(player, &message(SOLICIT, 12, 6, &[asked(IA_NA)]), ADVERTISE);
-    // Client 13 asks again for what it has.
+    // Client 13 requests its lease again.
     let held = lease(player, 13, 5, &[IA_NA, IA_PD]);
     answer(player, &message(RENEW, 13, 5, &held), REPLY);
     // Leases that end soon.
@@ -219,17 +222,17 @@ pub(crate) fn play(player: &Player) {
     assert_eq!(player.command("dhcp-enable", &json!({}))["result"], 0);
 }
 
-/// What is not served, and why.
+/// Sends messages that the server drops, each for another reason.
 fn dropped(player: &Player, held: &[Vec<u8>]) {
     // Too short to be a message.
     player.tell(&[1; 3]);
-    // For another server; for a server, and to none.
+    // For another server; for a server without naming one.
     let other = [option(SERVER_ID, &[9; 10]), asked(IA_NA)];
     player.tell(&message(REQUEST, 5, 1, &other));
     player.tell(&message(RENEW, 5, 1, &to_any_server(held)));
     // In the class DROP.
     player.tell(&message(SOLICIT, 5, 1, &[asked(IA_NA), option(DROPPED, &[1])]));
-    // What servers send, or nobody, or for what this is no server.
+    // Messages of servers, of no type, or for another kind of server.
     for kind in [
         ADVERTISE,
         REPLY,
@@ -242,12 +245,13 @@ fn dropped(player: &Player, held: &[Vec<u8>]) {
     ] {
         player.tell(&message(kind, 5, 1, &[]));
     }
-    // From where no subnet is: answered, with nothing.
+    // From a link without a subnet: the reply grants nothing.
     answer(player, &message(SOLICIT, 5, 99, &[asked(IA_NA)]), ADVERTISE);
 }
 
-/// What moved before leases ended. 44 messages came: 15 SOLICITs (the one while service was off was
-/// not read), nine REQUESTs (one for another server), three RENEWs (one to no server).
+/// Statistics that moved before leases ended. 44 messages came: 15 SOLICITs (the one while service
+/// was off was not read), nine REQUESTs (one for another server), three RENEWs (one without a
+/// server).
 pub(crate) const PLAYED: &[(&str, u64)] = &[
     ("pkt6-addr-reg-inform-received", 2),
     ("pkt6-addr-reg-reply-received", 1),
@@ -271,17 +275,16 @@ pub(crate) const PLAYED: &[(&str, u64)] = &[
     ("pkt6-reply-received", 1),
     ("pkt6-reply-sent", 15),
     ("pkt6-request-received", 9),
-    // A RENEW to no server, and eight that are not for servers.
+    // A RENEW without a server, and eight that are not for servers.
     ("pkt6-rfc-violation", 9),
     // 14 ADVERTISEs (one SOLICIT was filtered); REPLYs to eight REQUESTs, two RENEWs and one each
     // of REBIND, CONFIRM, INFORMATION-REQUEST, RELEASE, DECLINE; two answers to registrations.
     ("pkt6-sent", 31),
     ("pkt6-service-disabled", 1),
     ("pkt6-solicit-received", 15),
-    // The lease query, which nobody here answers, and 200.
+    // The lease query, which the server does not support, and 200.
     ("pkt6-unknown-received", 2),
-    // 7 and 12 found pools full; 7 (a prefix), 8 and 9 found none for them; 12 is in a
-    // shared network.
+    // 7 and 12 found full pools; 7 (a prefix), 8 and 9 no pool for them; 12 is in a shared network.
     ("v6-allocation-fail", 2),
     ("v6-allocation-fail-classes", 5),
     ("v6-allocation-fail-no-pools", 3),
@@ -289,7 +292,7 @@ pub(crate) const PLAYED: &[(&str, u64)] = &[
     ("v6-allocation-fail-subnet", 4),
     ("v6-ia-na-lease-reuses", 1),
     ("v6-ia-pd-lease-reuses", 1),
-    // Eight addresses and four prefixes were given, one of each was given back.
+    // Eight addresses and four prefixes were given, one of each was released.
     ("assigned-nas", 7),
     ("assigned-pds", 3),
     ("cumulative-assigned-nas", 8),
@@ -376,8 +379,8 @@ pub(crate) const PLAYED: &[(&str, u64)] = &[
     ("subnet[8].v6-allocation-fail-subnet", 1),
 ];
 
-/// What the end of leases changes: the address and the prefix of client 14 and the declined address
-/// ran out, and what client 1 gave back is kept for it no longer.
+/// Statistics that the end of leases changes: the address and the prefix of client 14 and the
+/// declined address expired, and the server no longer keeps the released lease for client 1.
 pub(crate) const ENDED: &[(&str, u64)] = &[
     ("assigned-nas", 5),
     ("assigned-pds", 2),

@@ -1,5 +1,6 @@
-//! The engine without sockets: one shard over a lease table in memory, on a virtual clock. Of the
-//! control commands it knows `lease4-get` and `lease6-get` by address, and of a lease its state.
+//! Engine without sockets: one shard over a lease table in memory, on a virtual clock. Of the
+//! control commands it knows `lease4-get` and `lease6-get` by address, and returns only the state
+//! of a lease.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 use std::sync::Arc;
@@ -16,14 +17,14 @@ use serde_json::{Value, json};
 
 use super::document;
 
-/// What it takes to reclaim a lease, in virtual time.
+/// Virtual time for the reclamation of a lease, in nanoseconds.
 const RECLAIM_NS: u64 = NS_PER_MS;
-/// Index of the interface `lo`, by which clients and relay agents come.
+/// Index of the interface `lo`, by which messages of clients and relay agents come.
 const LOOPBACK: u32 = 1;
-/// The server's identifier in DHCPv6.
+/// Identifier of the DHCPv6 server.
 const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 99];
 
-/// What the engine needs of a family here.
+/// Interface of a family to the engine in these tests.
 pub(crate) trait Rig: Protocol + Leased {
     const INGRESS: Self::Ingress;
 
@@ -32,7 +33,7 @@ pub(crate) trait Rig: Protocol + Leased {
         table: &LeaseTable<Self>,
     ) -> Result<(Self::Snapshot, ExpiredLeases), String>;
 
-    /// The state of the lease of an address.
+    /// Returns the state of the lease of an address.
     fn state(table: &LeaseTable<Self>, address: &str) -> Option<LeaseState>;
 }
 
@@ -89,7 +90,7 @@ fn told(problems: &[dhcp_config::Problem]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// The engine under a configuration.
+/// Engine with a configuration.
 pub(crate) struct Engine<P: Rig> {
     family: Family,
     now: Now,
@@ -143,7 +144,7 @@ impl<P: Rig> Subject for Engine<P> {
     }
 
     fn wait_s(&mut self, seconds: u64) -> Result<(), SubjectError> {
-        // As often as the daemon keeps house.
+        // As often as the server does its periodic work.
         for _ in 0..seconds {
             self.now = self.now.after_ns(NS_PER_S);
             loop {

@@ -1,5 +1,5 @@
-//! What scenarios are played against: the engine on a virtual clock, and daemons (ours and Kea's)
-//! behind sockets on loopback.
+//! Subjects of scenarios: the engine on a virtual clock, and servers (Godwit and Kea) behind
+//! sockets on loopback.
 
 pub(crate) mod engine;
 pub(crate) mod process;
@@ -11,17 +11,18 @@ use std::sync::mpsc::channel;
 
 use scenario::{Family, Scenario};
 
-/// Scenarios in which more seconds pass are for the virtual clock alone.
+/// Maximum of seconds that a scenario may wait on the real clock; only the virtual clock plays
+/// longer ones.
 pub(crate) const REAL_WAIT_MAX_S: u64 = 6;
 
-/// A scenario and its name: its path below `conformance/scenarios`, without the ending.
+/// Scenario and its name: its path below `conformance/scenarios`, without the extension.
 pub(crate) struct Named {
     pub(crate) name: String,
     pub(crate) scenario: Scenario,
 }
 
-/// Every scenario of the repository, ordered by name; those whose name contains
-/// `GODWIT_SCENARIO`, when that is set.
+/// Returns every scenario of the repository, ordered by name; only those whose name contains
+/// `GODWIT_SCENARIO` if that is set.
 pub(crate) fn all() -> Vec<Named> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/scenarios");
     let mut paths = Vec::new();
@@ -53,7 +54,7 @@ pub(crate) fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
     }
 }
 
-/// A whole document around the scenario's map; `further` are members that the subject adds.
+/// Returns a whole document around the scenario's map; `further` are members that the subject adds.
 pub(crate) fn document(family: Family, config: &str, further: &str) -> String {
     let top = match family {
         Family::V4 => "Dhcp4",
@@ -62,7 +63,8 @@ pub(crate) fn document(family: Family, config: &str, further: &str) -> String {
     format!("{{ \"{top}\": {{ {further} {config} }} }}")
 }
 
-/// What `judge` says of each scenario and its number, in their order; `at_once` are judged at a time.
+/// Returns the result of `judge` for each scenario and its number, in their order. At most
+/// `at_once` run at a time.
 pub(crate) fn in_parallel<S: Sync, T: Send>(
     scenarios: &[S],
     at_once: usize,

@@ -1,6 +1,6 @@
-//! A daemon behind sockets on loopback: ours or Kea's, started alike.
+//! Server behind sockets on loopback: Godwit or Kea, started alike.
 //!
-//! Both answer to where a message came from when `KEA_TEST_SEND_RESPONSES_TO_SOURCE` is set, so one
+//! Both reply to the source of a message if `KEA_TEST_SEND_RESPONSES_TO_SOURCE` is set, so one
 //! socket plays every relay agent.
 
 use std::fs;
@@ -19,57 +19,58 @@ use testbed::debian::{LEASES, LOGS, SOCKETS};
 use super::document;
 use crate::common::{PATIENCE, TempFolder, free_port, waited_until};
 
-/// After so long a message is sent again to Kea, as clients do: while it takes a new configuration, it has
-/// no socket for a moment. Ours gets nothing twice, since everything is counted.
+/// Time after which a message to Kea is sent again, as clients do: while Kea takes a new
+/// configuration, it has no socket for a moment. Godwit gets nothing twice, because everything is
+/// counted.
 const RETRANSMISSION: Duration = Duration::from_secs(2);
-/// How long no answer has to come until that counts as silence. An answer that comes later is told
-/// from the next by its transaction id, and fails nothing: it makes silence look true that is not,
-/// on a machine that was held up for so long.
+/// Time without a reply that counts as silence. A later reply is told from the next one by its
+/// transaction id, and fails nothing: on a machine that was delayed for so long it only makes a
+/// false silence look true.
 const SILENCE: Duration = Duration::from_millis(250);
 
-/// Which daemon.
+/// Make of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Make {
     Godwit,
-    /// Debian 12's, 2.2.
+    /// Kea 2.2 of Debian 12.
     Kea,
-    /// Debian 13's, 3.0.
+    /// Kea 3.0 of Debian 13.
     Kea3,
 }
 
 impl Make {
-    /// Returns whether it is a Kea, whichever.
+    /// Returns true for any version of Kea.
     pub(crate) const fn is_kea(self) -> bool {
         matches!(self, Self::Kea | Self::Kea3)
     }
 }
 
-/// What a daemon is started with.
+/// Inputs to the start of a server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup<'a> {
     pub(crate) family: Family,
-    /// The map inside `Dhcp4` or `Dhcp6`, without interfaces, lease database and loggers.
+    /// Map inside `Dhcp4` or `Dhcp6`, without interfaces, lease database and loggers.
     pub(crate) config: &'a str,
-    /// Whether it has a control socket.
+    /// True if the server has a control socket.
     pub(crate) has_commands: bool,
-    /// Whether it writes a lease file.
+    /// True if the server writes a lease file.
     pub(crate) persists: bool,
-    /// Where it serves clients themselves, at DHCP's own ports; `None` for relay agents on
-    /// loopback.
+    /// Link on which the server serves clients without relay agents, at DHCP's own ports; `None`
+    /// for relay agents on loopback.
     pub(crate) link: Option<ServedLink<'a>>,
 }
 
-/// Interfaces on which a daemon serves clients by packet sockets.
+/// Interfaces on which a server serves clients by packet sockets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServedLink<'a> {
     /// Name of the network namespace.
     pub(crate) namespace: &'a str,
-    /// Interfaces in it, as a list of JSON without brackets.
+    /// Interfaces in the namespace, as a JSON list without brackets.
     pub(crate) interfaces: &'a str,
 }
 
 impl<'a> Setup<'a> {
-    /// Returns what `scenario` needs.
+    /// Returns the setup that `scenario` needs.
     pub(crate) fn of(scenario: &'a Scenario) -> Self {
         Self {
             family: scenario.family,
@@ -81,24 +82,24 @@ impl<'a> Setup<'a> {
     }
 }
 
-/// A daemon with a configuration of its own.
+/// Server with a configuration of its own.
 pub(crate) struct Daemon {
     make: Make,
     family: Family,
-    /// Starts the process, and starts it again.
+    /// Command that starts the process, also again.
     command: Command,
     child: Child,
     folder: TempFolder,
     socket: UdpSocket,
     server: (IpAddr, u16),
     further: String,
-    /// How long an answer may take that has to come.
+    /// Maximum time for an expected reply.
     answer_limit: Duration,
 }
 
 impl Daemon {
-    /// Starts `make` with `setup`; `number` tells its folder from others', and an answer that has to
-    /// come may take as long as `answer_limit`.
+    /// Starts `make` with `setup`. `number` distinguishes its folder, and an expected reply may
+    /// take as long as `answer_limit`.
     pub(crate) fn start(
         make: Make,
         setup: Setup<'_>,
@@ -146,18 +147,19 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// The folder that has everything that the daemon writes.
+    /// Returns the folder with everything that the server writes.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Id of the process.
+    /// Returns the process id.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Gives it `messages` and then `last`, whose answer is the one for which `is_last` holds; all
-    /// replies until that one, which a server with one thread sends after those to `messages`.
+    /// Sends `messages` and then `last`, whose reply is the one for which `is_last` returns true.
+    /// Returns all replies before that one, which a server with one thread sends after those to
+    /// `messages`.
     pub(crate) fn exchange_all(
         &self,
         messages: &[Vec<u8>],
@@ -180,7 +182,7 @@ impl Daemon {
         }
     }
 
-    /// Waits until the log tells of the start with the number `start`, the first one being 1.
+    /// Waits until the log reports the start with the number `start`, from 1 on.
     fn wait_until_serving(&mut self, start: usize) -> Result<(), String> {
         let mark = self.mark_of_start();
         let mut has_ended = false;
@@ -196,7 +198,7 @@ impl Daemon {
         Err(format!("it does not start: {}", if lines.is_empty() { log } else { lines.join(" ") }))
     }
 
-    /// Words that the log has once for each start.
+    /// Returns words that the log has once for each start.
     const fn mark_of_start(&self) -> &'static str {
         match self.make {
             Make::Godwit => "serving",
@@ -204,7 +206,7 @@ impl Daemon {
         }
     }
 
-    /// Returns what it has written to standard error and to its log.
+    /// Returns the server's standard error and its log.
     pub(crate) fn log(&self) -> String {
         let read = |name| fs::read_to_string(self.folder.path().join(name)).unwrap_or_default();
         read("stderr") + &read("kea.log")
@@ -214,7 +216,7 @@ impl Daemon {
         self.folder.path().join("control")
     }
 
-    /// How often it has taken a configuration.
+    /// Returns how often the server has taken a configuration.
     fn reloads(&self) -> usize {
         let mark = match self.make {
             Make::Godwit => "reloaded",
@@ -224,7 +226,8 @@ impl Daemon {
     }
 }
 
-/// Hook libraries by their names alone, as newer versions of Kea take them; Debian's wants paths.
+/// Replaces the plain names of hook libraries, which newer versions of Kea accept, by paths, which
+/// Debian's needs.
 fn with_libraries(make: Make, text: String) -> String {
     let folders = fs::read_dir("/usr/lib").into_iter().flatten().filter_map(Result::ok);
     let hooks = folders.map(|entry| entry.path().join("kea/hooks")).find(|path| path.is_dir());
@@ -236,21 +239,21 @@ fn with_libraries(make: Make, text: String) -> String {
     }
 }
 
-/// Stands in a configuration for the folder of control sockets.
+/// Mark in a configuration that is replaced by the folder of control sockets.
 pub(crate) const SOCKETS_MARK: &str = "@sockets@";
-/// A file in that folder with the user `user` and the password `password`.
+/// Name of a file in that folder with the user `user` and the password `password`.
 pub(crate) const CREDENTIALS: &str = "credentials";
 
-/// Name of the configuration in the daemon's folder.
+/// Name of the configuration in the server's folder.
 const CONFIGURATION: &str = "server.conf";
 
-/// Starts `command` with its standard error behind what the file for it has.
+/// Starts `command` and appends its standard error to the file for it.
 fn spawn(command: &mut Command, folder: &Path) -> std::io::Result<Child> {
     let log = fs::File::options().create(true).append(true).open(folder.join("stderr"))?;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn()
 }
 
-/// The command that starts a daemon with the configuration in `folder`.
+/// Returns the command that starts a server with the configuration in `folder`.
 fn program(make: Make, family: Family, folder: &TempFolder) -> Result<Command, String> {
     let name = match family {
         Family::V4 => "dhcp4",
@@ -273,7 +276,7 @@ fn program(make: Make, family: Family, folder: &TempFolder) -> Result<Command, S
     Ok(command)
 }
 
-/// Returns what runs `command` in `namespace`.
+/// Returns the command that runs `command` in `namespace`.
 fn in_namespace(command: &Command, namespace: &str) -> Command {
     let mut inside = crate::common::link::inside(namespace);
     inside.arg(command.get_program()).args(command.get_args());
@@ -282,7 +285,7 @@ fn in_namespace(command: &Command, namespace: &str) -> Command {
     inside
 }
 
-/// Where a daemon sees its folder: as it is, or in Kea 3's root folder at the folders that it has for
+/// Paths at which a server sees its folder: unchanged, or in Kea 3's root folder at the folder for
 /// each kind of file.
 struct Places {
     leases: PathBuf,
@@ -302,7 +305,7 @@ impl Places {
     }
 }
 
-/// What the subject adds to the scenario's configuration.
+/// Returns the members that the subject adds to the scenario's configuration.
 fn members(make: Make, places: &Places, setup: Setup<'_>, interface: &str) -> String {
     let Places { leases, sockets, logs } = places;
     let (leases, sockets, logs) = (leases.display(), sockets.display(), logs.display());
@@ -337,8 +340,8 @@ fn members(make: Make, places: &Places, setup: Setup<'_>, interface: &str) -> St
         members += &format!(r#""data-directory": "{leases}","#);
     }
     if make != Make::Kea && !setup.config.contains("\"multi-threading\"") {
-        // With several threads, as is the default of both, an answer of Kea's is counted some time
-        // after it was sent, and clients of this server are served in no certain order.
+        // With several threads, the default of both, Kea counts a reply some time after it was
+        // sent, and Godwit serves clients in no certain order.
         members += r#""multi-threading": { "enable-multi-threading": false },"#;
     }
     if setup.has_commands {

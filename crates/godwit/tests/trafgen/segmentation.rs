@@ -1,4 +1,5 @@
-//! Frames as segments of larger datagrams: what arrives is what they stand for, and figures say so.
+//! Frames as segments of larger datagrams: the received data is that of the frames, and figures are
+//! right.
 
 use std::time::Instant;
 
@@ -9,11 +10,11 @@ use packet_wire::checksum::checksum;
 use super::{GODWIT, Link, MOMENT_NS, said, take, trafgen};
 use crate::common::{PATIENCE, waited_until};
 
-/// A frame of 85 octets; its IPv4 identification counts as that of segments does.
+/// Frame of 85 bytes; its IPv4 identification counts as that of segments does.
 const PACKET: &str = "{ eth(da=02:00:00:00:00:05), ipv4(id=dinc(), ttl=64, sa=10.9.0.1, da=10.9.0.2), \
                       udp(sp=4000, dp=53), drnd(2), dinc(0,255), fill(7,40) }";
 const HEADER_BYTES: usize = 42;
-/// Where lengths and checksums are.
+/// Offsets of lengths and checksums.
 const IP_LEN_AT: usize = 16;
 const IP_SUM_AT: usize = 24;
 const UDP_LEN_AT: usize = 38;
@@ -24,7 +25,7 @@ fn link() -> Option<Link> {
     Some(link)
 }
 
-/// The frames that what arrived stands for, their checksums left out.
+/// Returns the frames in received data, without their checksums.
 fn frames_of(frame: Frame<'_>) -> Vec<Vec<u8>> {
     let Some(train) = frame.train else { return vec![without_sums(frame.octets)] };
     assert_eq!(train.kind, TrainKind::Udp);
@@ -48,7 +49,7 @@ fn without_sums(frame: &[u8]) -> Vec<u8> {
     octets
 }
 
-/// `count` frames as `of` each datagram that comes.
+/// Returns the result of `of` for each received datagram, until `count` frames have come.
 fn taken<T>(
     receiver: &mut FrameReceiver,
     count: usize,
@@ -69,7 +70,7 @@ fn segments_are_the_frames_that_plain_sending_sends() {
     link.trafgen("-o out0 -n 1001 -P 1 -E 7 --path sendmmsg", PACKET);
     let plain = taken(&mut receiver, 1_001, |frame| vec![without_sums(frame.octets)]);
     assert_eq!(plain.len(), 1_001);
-    // Over a veth pair datagrams stay whole, unless the interface is told not to take any.
+    // Over a veth pair datagrams stay whole, unless the interface is configured to take none.
     for (most, datagrams_counted) in [(65_536, true), (1_000, false)] {
         link.inside(&format!("ip link set out0 gso_max_size {most}"), &[]);
         let before = (link.count("out0", "tx_packets"), link.count("in0", "rx_packets"));
@@ -126,7 +127,7 @@ fn a_receiver_gets_as_many_datagrams_as_the_report_says() {
             assert_eq!(datagrams, trains, "{words}");
         }
         let (mut received, sent) = (0, report["sent"].as_u64());
-        // Until all have come, and then as long as more come.
+        // Until all have come, and then while more come.
         waited_until(|| {
             let ready = poll(&mut [PollFd::readable(&socket)], Some(MOMENT_NS)).expect("it can");
             if ready > 0 {

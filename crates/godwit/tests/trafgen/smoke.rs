@@ -1,4 +1,5 @@
-//! The smoke test: a host that falls silent is noticed, with the frame that it was silent after.
+//! Smoke test: the command notices a host that falls silent, and reports the frame before the
+//! silence.
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +10,7 @@ use serde_json::Value;
 
 use super::{GODWIT, Link, MOMENT_NS, PACKET, said, take, trafgen};
 
-/// A link whose namespace pings itself.
+/// Returns a link whose namespace pings itself.
 fn link() -> Option<Link> {
     let link = Link::new()?;
     link.inside("sh -ec", &["echo 0 >/proc/sys/net/ipv6/conf/lo/disable_ipv6"]);
@@ -42,7 +43,7 @@ fn the_last_frame_before_the_silence_is_told() {
     let mut command = Command::new("ip");
     command
         .args(["netns", "exec", &link.0[0], GODWIT, "trafgen", "--json", "-o", "out0", "-E", "7"]);
-    // More than are sent while the host answers, so that it ends when the silence is not noticed.
+    // More than it sends while the host answers, so that it ends if it does not notice the silence.
     command.args(["-n", "3000000", "-s", "127.0.0.1", PACKET]);
     let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let mut child = child.spawn().expect("ip starts");
@@ -56,7 +57,7 @@ fn the_last_frame_before_the_silence_is_told() {
             let octets = |place| receiver.frame(place).map(|frame| frame.octets.to_vec());
             arrived.extend((0..places).filter_map(octets));
             if arrived.len() >= 5 && silencer.is_none() {
-                // Beside, so that what comes meanwhile is taken.
+                // In parallel, so that the test receives data meanwhile.
                 let silence = "echo 1 >/proc/sys/net/ipv4/icmp_echo_ignore_all";
                 silencer = Some(scope.spawn(|| link.inside("sh -ec", &[silence])));
             }
@@ -81,7 +82,7 @@ fn the_last_frame_before_the_silence_is_told() {
     assert!(error.contains("127.0.0.1 answers no ping any more since packet"), "{error}");
     assert_eq!(code, Some(1));
 
-    // A host that is silent already is not the doing of any frame.
+    // A host that is silent from the start is not silenced by a frame.
     let mut command = Command::new("ip");
     command.args(["netns", "exec", &link.0[0], GODWIT, "trafgen", "-o", "out0", "-s", "127.0.0.1"]);
     let (error, code) = said(&command.arg(PACKET).output().expect("ip starts"));
@@ -90,7 +91,7 @@ fn the_last_frame_before_the_silence_is_told() {
     assert_eq!(take(&mut receiver, 0, |_| panic!("a frame was sent")), 0);
 }
 
-/// Where the last line that is not empty begins.
+/// Returns the beginning of the last line that is not empty.
 fn line_before_last(text: &[u8]) -> usize {
     let text = text.trim_ascii_end();
     text.iter().rposition(|octet| *octet == b'\n').map_or(0, |at| at + 1)

@@ -1,4 +1,4 @@
-//! The manual's comparison with Kea, held against the twins: no row says `same` of what differs.
+//! Comparison of the manual with the twins: no row says `same` about something that differs.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use scenario::{Family, Twin, Verdict};
 use super::{NamedTwin, all};
 use crate::common::manual::{keys, page, quoted, rows};
 
-/// What the manual says of each row that a twin may name: keys by their name, commands by
+/// Returns the manual's status of each row that a twin may name: keys by their name, commands by
 /// `command NAME`, for the family `digit`.
 fn statuses(digit: char, row: &str) -> Vec<String> {
     if let Some(command) = row.strip_prefix("command ") {
@@ -22,7 +22,7 @@ fn statuses(digit: char, row: &str) -> Vec<String> {
     found.map(|told| told.status).collect()
 }
 
-/// Rows of which a difference says that they are meant to differ.
+/// Returns the rows that differ on purpose by a difference of the twin.
 fn different(twin: &Twin) -> BTreeSet<&str> {
     let meant = |verdict| matches!(verdict, Verdict::Ours | Verdict::Rfc);
     let meant = twin.differences.iter().filter(|known| meant(known.verdict));

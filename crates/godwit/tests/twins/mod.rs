@@ -1,5 +1,5 @@
-//! The twins of `conformance/twins`: Kea 3 and Godwit play the same steps, and what both leave beside
-//! packets after each step agrees, or has a verdict in the twin.
+//! Twins of `conformance/twins`: Kea 3 and Godwit play the same steps, and after each step their
+//! files, logs, statistics and answers agree, or the twin has a verdict.
 
 mod manual;
 mod rules;
@@ -17,24 +17,23 @@ use crate::subjects::process::{Daemon, Make, Setup};
 use crate::subjects::{collect, in_parallel};
 use views::{Observed, now_s};
 
-/// So many twins are played at a time.
+/// Number of twins played at a time.
 const AT_ONCE: usize = 2;
 
-/// How long this server's views may take to become what they have to be: a reply may leave before
-/// it is counted.
+/// Maximum time until Godwit's views are as expected: a reply may leave before it is counted.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Statistics that Kea 3.0 does not have, and later versions do.
+/// Beginnings of statistics that Kea 3.0 does not have, and later versions do.
 const LATER: [&str; 4] = ["pkt", "assigned-", "registered-nas", "cumulative-registered-nas"];
 
-/// A twin and its name: its path below `conformance/twins`, without the ending.
+/// Twin and its name: its path below `conformance/twins`, without the extension.
 struct NamedTwin {
     name: String,
     twin: Twin,
 }
 
-/// Every twin of the repository, ordered by name; those whose name contains `GODWIT_TWIN`, when that
-/// is set.
+/// Returns every twin of the repository, ordered by name; only those whose name contains
+/// `GODWIT_TWIN` if that is set.
 fn all() -> Vec<NamedTwin> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/twins");
     let mut paths = Vec::new();
@@ -54,10 +53,10 @@ fn all() -> Vec<NamedTwin> {
     twins
 }
 
-/// Views after one step: each with its name.
+/// Views after one step, each with its name.
 type StepViews = Vec<(String, Vec<String>)>;
 
-/// A line that one of the servers alone has after a step.
+/// Line that only one of the servers has after a step.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Lone {
     view: String,
@@ -70,7 +69,7 @@ fn start(make: Make, twin: &Twin) -> Result<Observed, String> {
     for (name, text) in &twin.files {
         fs::write(folder.path().join(name), text).expect("the folder is ours");
     }
-    // A DHCPv6 server of Kea has no identifier where loopback is the only interface.
+    // Kea's DHCPv6 server makes no identifier if loopback is the only interface.
     let identifier = r#""server-id": { "type": "EN", "enterprise-id": 1, "identifier": "0102" }, "#;
     let needs_identifier = twin.family == Family::V6 && !twin.config.contains("\"server-id\"");
     let config =
@@ -100,7 +99,7 @@ fn play(make: Make, twin: &Twin, mut look: impl FnMut(usize, &mut Observed)) -> 
             .play_next(&mut observed)
             .map_err(|finding| format!("{make:?}, step {}: {}", finding.step, finding.what))?;
         if is_silent {
-            // Kea answers commands in the thread that serves: the message has been dealt with.
+            // Kea answers commands in the thread that serves: it has processed the message.
             let is_counted = waited_at_most(LIMIT, || observed.received(twin.family) > before);
             if !is_counted {
                 return Err(format!("{make:?}, step {}: the message is not counted", index + 1));
@@ -111,7 +110,7 @@ fn play(make: Make, twin: &Twin, mut look: impl FnMut(usize, &mut Observed)) -> 
     Ok(())
 }
 
-/// The views of `twin` as they are now, after the step with the number `step`.
+/// Returns the present views of `twin`, after the step with the number `step`.
 fn seen(twin: &Twin, step: usize, observed: &mut Observed) -> StepViews {
     let looked: &[String] = if step < twin.look_from { &[] } else { &twin.look };
     if !looked.is_empty() {
@@ -121,14 +120,14 @@ fn seen(twin: &Twin, step: usize, observed: &mut Observed) -> StepViews {
     views.map(|view| (view.to_owned(), observed.lines(view, twin))).collect()
 }
 
-/// Statistics that are no difference: those of later versions, and those that are zero before Kea
-/// makes them.
+/// Returns true for a statistic that is not a difference: one of later versions, or one that is
+/// zero before Kea makes it.
 fn is_later(line: &str) -> bool {
     let Some((name, value)) = line.split_once(" = ") else { return false };
     value == "0" || LATER.iter().any(|begin| name.starts_with(begin))
 }
 
-/// Lines that only one of the servers has in a view, or has in another order.
+/// Returns the lines that only one of the servers has in a view, or has in another order.
 fn lone_lines(view: &str, ours: &[String], keas: &[String]) -> Vec<Lone> {
     let lone = |maker, line: &str| Lone { view: view.to_owned(), maker, line: line.to_owned() };
     let mut rest: Vec<&String> = keas.iter().collect();
@@ -147,8 +146,8 @@ fn lone_lines(view: &str, ours: &[String], keas: &[String]) -> Vec<Lone> {
     found
 }
 
-/// Differences without a verdict after a step; the numbers of verdicts that there were are added
-/// to `used`.
+/// Returns the differences without a verdict after a step, and adds the numbers of the matching
+/// verdicts to `used`.
 fn unexplained(
     twin: &Twin,
     ours: &StepViews,
@@ -179,7 +178,7 @@ fn faults(named: &NamedTwin) -> Vec<String> {
     let played = played.and_then(|()| {
         play(Make::Godwit, twin, |step, observed| {
             let mut lone = Vec::new();
-            // What differs once differs afterwards, too.
+            // A difference stays in later steps.
             let limit = if told.is_empty() { LIMIT } else { Duration::ZERO };
             let mut known = BTreeSet::new();
             waited_at_most(limit, || {

@@ -1,5 +1,5 @@
-//! Rules that take out of a view what differs between any two servers: times, ids of processes and
-//! paths. A time stays comparable: what is meant to be now has to be now.
+//! Rules that remove from a view the values that differ between any two servers: times, process ids
+//! and paths. A time stays comparable: a current time has to be current.
 
 use std::path::Path;
 
@@ -8,17 +8,17 @@ use serde_json::Value;
 use crate::subjects::process::Make;
 use testbed::debian::{LEASES, LOGS, SOCKETS};
 
-/// What a server is known by in its views.
+/// Identity of a server in its views.
 pub(super) struct Rules {
-    /// Folders that the server sees its own folder at.
+    /// Paths at which the server sees its own folder.
     folders: Vec<String>,
-    /// Id of the process.
+    /// Process id of the server.
     pid: String,
-    /// Seconds since 1970 between which the server has run.
+    /// Times between which the server has run, in seconds since 1970.
     span_s: (i64, i64),
 }
 
-/// Seconds that a time may lie outside of the span in which the server has run.
+/// Seconds by which a time may be outside the span in which the server has run.
 const LEEWAY_S: i64 = 2;
 
 /// Keys of answers whose values are a time in seconds since 1970.
@@ -37,7 +37,7 @@ impl Rules {
         Self { folders, pid: pid.to_string(), span_s }
     }
 
-    /// Rule `paths`: the server's folder, whatever it is called.
+    /// Applies the rule `paths`: replaces the server's folder under all its names.
     fn paths(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for folder in &self.folders {
@@ -46,20 +46,20 @@ impl Rules {
         text
     }
 
-    /// Rule `times`: a moment in which the server has run.
+    /// Applies the rule `times`: replaces a time in which the server has run.
     fn time(&self, seconds: i64) -> String {
         let (begin, end) = self.span_s;
         let is_now = (begin - LEEWAY_S..=end + LEEWAY_S).contains(&seconds);
         if is_now { "<now>".to_owned() } else { seconds.to_string() }
     }
 
-    /// Returns a line of text, a log's for instance, by the rules `paths` and `dates`.
+    /// Returns a line of text, for instance of a log, by the rules `paths` and `dates`.
     pub(super) fn text(&self, line: &str) -> String {
         dates(&self.paths(line))
     }
 
-    /// Returns the lines of the file `name`: rows of leases by the rule `times`, the id of the process
-    /// by the rule `pid`.
+    /// Returns the lines of the file `name`: rows of leases by the rule `times`, the process id by
+    /// the rule `pid`.
     pub(super) fn file(&self, name: &str, text: &str) -> Vec<String> {
         if Path::new(name).extension().is_some_and(|ending| ending == "pid") {
             return text.lines().map(|line| self.pid(line)).collect();
@@ -75,12 +75,13 @@ impl Rules {
         [header.to_owned()].into_iter().chain(rows).collect()
     }
 
-    /// Rule `pid`: the id of the server's process.
+    /// Applies the rule `pid`: replaces the id of the server's process.
     fn pid(&self, line: &str) -> String {
         if line == self.pid { "<pid>".to_owned() } else { line.to_owned() }
     }
 
-    /// Returns a row of leases, whose time of expiry is told by when its client was last seen.
+    /// Returns a row of leases in which the expiry is replaced by the time of the client's last
+    /// message.
     pub(super) fn row(&self, line: &str, expire: usize, lifetime: usize) -> String {
         let mut fields: Vec<String> = line.split(',').map(str::to_owned).collect();
         let number = |at: usize| fields.get(at).and_then(|field| field.parse::<i64>().ok());
@@ -126,7 +127,8 @@ impl Rules {
     }
 }
 
-/// Rule `dates`: a date with the time of day, as logs and samples of statistics have it.
+/// Applies the rule `dates`: replaces a date with the time of day, as in logs and samples of
+/// statistics.
 fn dates(text: &str) -> String {
     const FORM: &[u8] = b"0000-00-00 00:00:00";
     let octets = text.as_bytes();

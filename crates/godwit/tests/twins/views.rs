@@ -1,5 +1,5 @@
-//! Views of a server beside its packets: the files that it writes, its log, its statistics, and its
-//! answers to commands.
+//! Views of a server other than its packets: its files, its log, its statistics, and its answers to
+//! commands.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::rules::Rules;
 use crate::subjects::process::{CREDENTIALS, Daemon, Make};
 
-/// A daemon that plays a twin, with its last answer to a command.
+/// Server that plays a twin, with its last answer to a command.
 pub(super) struct Observed {
     make: Make,
     pub(super) daemon: Daemon,
@@ -19,7 +19,7 @@ pub(super) struct Observed {
     begun_s: i64,
 }
 
-/// Files in a daemon's folder that the test has put there, or that are no part of its service.
+/// Files in a server's folder that the test has put there, or that are not part of its service.
 const OWN: [&str; 5] = ["server.conf", CREDENTIALS, "stderr", "kea.log", "logger_lockfile"];
 
 impl Observed {
@@ -54,8 +54,8 @@ impl Observed {
         }
     }
 
-    /// Returns whether the files and messages of the log that `twin` waits for are there, and the
-    /// other files gone.
+    /// Returns true if the files and log messages that `twin` waits for exist, and the other files
+    /// are gone.
     pub(super) fn is_settled(&self, twin: &Twin) -> bool {
         let is_there = |name: &String| self.daemon.folder().join(name).exists();
         let log = fs::read(self.daemon.folder().join("kea.log")).unwrap_or_default();
@@ -66,7 +66,7 @@ impl Observed {
             && !twin.absent.iter().any(is_there)
     }
 
-    /// Names of files with their modes.
+    /// Returns the names of files with their modes.
     fn folder(&self) -> Vec<String> {
         let entries = fs::read_dir(self.daemon.folder()).expect("the folder is ours");
         let mut lines = Vec::new();
@@ -75,7 +75,7 @@ impl Observed {
             let Ok(metadata) = entry.metadata() else { continue };
             if !OWN.contains(&name.as_str()) {
                 let mode = metadata.permissions().mode() & 0o777;
-                // A backup has the id of the process that made it in its name.
+                // The name of a backup contains the id of the process that made it.
                 let name = name.replace(&format!(".bak{}", self.daemon.pid()), ".bak<pid>");
                 lines.push(format!("{name} {mode:o}"));
             }
@@ -84,7 +84,8 @@ impl Observed {
         lines
     }
 
-    /// Severity, logger, identifier and text of the log's lines whose identifiers the twin names.
+    /// Returns severity, logger, identifier and text of the log lines whose identifiers the twin
+    /// names.
     fn log(&self, twin: &Twin) -> Vec<String> {
         let rules = self.rules();
         let path = self.daemon.folder().join("kea.log");
@@ -103,7 +104,7 @@ impl Observed {
         lines
     }
 
-    /// Names of statistics with their values.
+    /// Returns the names of statistics with their values.
     fn statistics(&mut self) -> Vec<String> {
         let answer = self.asked(&json!({ "command": "statistic-get-all" }));
         let all = answer["arguments"].as_object().cloned().unwrap_or_default();
@@ -113,13 +114,13 @@ impl Observed {
         lines
     }
 
-    /// The answer to a command that is no step.
+    /// Sends a command that is not a step, and returns its answer.
     fn asked(&mut self, command: &Value) -> Value {
         let text = self.daemon.command(&command.to_string()).expect("the daemon takes commands");
         serde_json::from_str(&text).expect("an answer is JSON")
     }
 
-    /// Returns the number of messages that it has received.
+    /// Returns the number of messages that the server has received.
     pub(super) fn received(&mut self, family: Family) -> u64 {
         let name = if family == Family::V4 { "pkt4-received" } else { "pkt6-received" };
         let arguments = json!({ "name": name });
@@ -161,7 +162,7 @@ impl Subject for Observed {
     }
 }
 
-/// Seconds since 1970.
+/// Returns the seconds since 1970.
 pub(super) fn now_s() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)

@@ -1,9 +1,10 @@
-//! A private MariaDB Galera cluster of three nodes on loopback: they know each other, can be killed
+//! Private MariaDB Galera cluster of three nodes on loopback: they know each other, can be killed
 //! one by one, and come back.
 //!
-//! All nodes begin with the same files, made once: nobody has to be sent a whole copy. One that comes
-//! back after a crash asks its own files how far it had come, as Debian's service does, and is sent
-//! what it missed from another one's memory; only when that holds it no more, a copy (by `rsync`).
+//! All nodes begin with the same files, made once, so no node needs a whole copy. A node that comes
+//! back after a crash reads its last position from its own files, as Debian's service does, and
+//! another node sends it the later transactions from memory; only if that no longer has them, a
+//! copy (by `rsync`).
 //!
 //! To have read: MariaDB's manual, "Getting Started with MariaDB Galera Cluster"; Galera's, "Node
 //! Failure and Recovery", "Galera Parameters".
@@ -14,13 +15,13 @@ use super::{Database, Engine, READY_LIMIT, Settings, mariadb, template, wait_unt
 use crate::command::require_program;
 use crate::error::TestbedError;
 
-/// Nodes: the fewest of which one can be missed.
+/// Number of nodes: the smallest of which one may be missing.
 pub const NODES: usize = 3;
 
-/// Where Debian's package `galera-4` has its library.
+/// Path of the library in Debian's package `galera-4`.
 const PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";
 
-/// Small, so that three fit beside all else.
+/// Settings that keep a node small, so that three fit next to everything else.
 const SMALL: [&str; 5] = [
     "innodb_buffer_pool_size=24M",
     "innodb_log_file_size=16M",
@@ -29,19 +30,20 @@ const SMALL: [&str; 5] = [
     "table_open_cache=64",
 ];
 
-/// A node is missed soon after it was killed; memory for what one that is away misses.
+/// Options with which the others notice a killed node soon, with memory for the transactions that
+/// an absent node misses.
 const PROVIDER_OPTIONS: &str = "gcache.size=64M;gcs.fc_limit=256;pc.recovery=no;\
      evs.keepalive_period=PT0.3S;evs.inactive_check_period=PT0.3S;evs.suspect_timeout=PT2S;\
      evs.inactive_timeout=PT6S;evs.install_timeout=PT6S";
 
-/// A running cluster. Dropping it ends all nodes and removes their folders.
+/// Running cluster. Dropping it ends all nodes and removes their folders.
 #[derive(Debug)]
 pub struct Cluster {
     nodes: Vec<Database>,
 }
 
 impl Cluster {
-    /// Why no cluster can be started here; `None` when it can.
+    /// Returns the reason why no cluster can start here; `None` if one can.
     #[must_use]
     pub fn missing() -> Option<String> {
         let library = if Path::new(PROVIDER).exists() {
@@ -53,13 +55,13 @@ impl Cluster {
         Engine::MariaDb.missing().or(library).or_else(copying)
     }
 
-    /// Makes an empty cluster and starts it; all nodes have joined when this returns.
+    /// Makes an empty cluster, starts it, and waits until all nodes have joined.
     ///
     /// # Errors
     /// See [`Database::start`].
     pub fn start(is_durable: bool) -> Result<Self, TestbedError> {
         let settings = Settings { is_durable, on_loopback: true, cpu: None };
-        // As a server of its own, for the tables and the user.
+        // Start it as a single server first, for the tables and the user.
         let mut first = Database::start(Engine::MariaDb, settings)?;
         first.stop()?;
         let mut nodes = vec![first];
@@ -84,7 +86,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// A node.
+    /// Returns a node.
     #[must_use]
     pub fn node(&self, number: usize) -> &Database {
         &self.nodes[number]
@@ -95,17 +97,17 @@ impl Cluster {
         self.nodes[number].kill();
     }
 
-    /// Starts a node again that was killed, and waits until it has all that the others have.
+    /// Starts a killed node again, and waits until it has all data of the others.
     ///
     /// # Errors
-    /// It does not start, or does not get so far.
+    /// It does not start, or does not catch up.
     pub fn rejoin(&mut self, number: usize) -> Result<(), TestbedError> {
         let position = recovered_position(&self.nodes[number])?;
         self.nodes[number].launch_with(&[&format!("--wsrep-start-position={position}")])?;
         self.await_synced(number)
     }
 
-    /// Waits until a node has all that the others have.
+    /// Waits until a node has all data of the others.
     fn await_synced(&self, number: usize) -> Result<(), TestbedError> {
         let node = &self.nodes[number];
         let ask = "SHOW STATUS WHERE Variable_name IN ('wsrep_local_state', 'wsrep_ready')";
@@ -121,7 +123,7 @@ impl Cluster {
     }
 }
 
-/// What makes a server a node.
+/// Returns the options that make a server a node.
 fn options(ports: &[u16], own: u16) -> Result<Vec<String>, TestbedError> {
     let others: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
     let (incremental, whole) = (super::free_port()?, super::free_port()?);
@@ -145,7 +147,7 @@ fn options(ports: &[u16], own: u16) -> Result<Vec<String>, TestbedError> {
     Ok(options)
 }
 
-/// How far a node had come, by its own files.
+/// Returns the last position of a node, from its own files.
 fn recovered_position(node: &Database) -> Result<String, TestbedError> {
     let log: PathBuf = node.folder().join("recovered.log");
     let _ = std::fs::remove_file(&log);

@@ -1,4 +1,4 @@
-//! MariaDB's programs and how they are called.
+//! MariaDB's programs and their command lines.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::nobody::unprivileged;
 
 const PACKAGE: &str = "mariadb-server";
 
-/// Where the programs are.
+/// Paths of the programs.
 pub(super) struct Programs {
     install: String,
     server: String,
@@ -30,7 +30,8 @@ impl Programs {
     }
 }
 
-/// Writes the configuration and makes the system tables. The machine's configuration is not read.
+/// Writes the configuration and makes the system tables. The programs ignore the machine's
+/// configuration.
 pub(super) fn create(database: &Database) -> Result<(), TestbedError> {
     let programs = Programs::find()?;
     let path = configure(database)?;
@@ -43,13 +44,13 @@ pub(super) fn create(database: &Database) -> Result<(), TestbedError> {
     })
 }
 
-/// Writes the configuration; where it is.
+/// Writes the configuration, and returns its path.
 pub(super) fn configure(database: &Database) -> Result<PathBuf, TestbedError> {
     let folder = database.folder().display();
-    // A server that starts removes what looks like temporary tables from the folder for them, also
-    // those of others, so each has one of its own. The binary log is off, and triggers may be made
-    // without asking it. Asynchronous requests of the kernel are few for all processes of a user
-    // together, and several servers may run.
+    // A starting server removes everything that looks like a temporary table from the folder for
+    // them, also tables of other servers, so each has its own folder. The binary log is off, and
+    // users may create triggers without it. All processes of a user share a small number of
+    // asynchronous requests of the kernel, and several servers may run.
     let mut text = format!(
         "[mariadbd]\ndatadir={folder}/data\ntmpdir={folder}\nsocket={folder}/socket\n\
          pid-file={folder}/pid\nskip-name-resolve\nsync_binlog=0\ninnodb_buffer_pool_size=128M\n\
@@ -66,23 +67,23 @@ pub(super) fn configure(database: &Database) -> Result<PathBuf, TestbedError> {
     Ok(path)
 }
 
-/// The line that starts the server.
+/// Returns the command that starts the server.
 pub(super) fn server(database: &Database) -> Result<CommandLine, TestbedError> {
     let settings = format!("--defaults-file={}/my.cnf", database.folder().display());
     let server = CommandLine::new(Programs::find()?.server).arg(settings);
-    // The last one counts.
+    // The last of equal options counts.
     let options: Vec<String> =
         database.options.iter().map(|option| format!("--{option}")).collect();
     Ok(unprivileged(server.args(options.iter().map(String::as_str))))
 }
 
-/// The line that succeeds once the server answers.
+/// Returns the command that succeeds once the server answers.
 pub(super) fn ready(database: &Database) -> Result<CommandLine, TestbedError> {
     let admin = CommandLine::new(Programs::find()?.admin);
     Ok(as_root(admin, database).arg("ping"))
 }
 
-/// The client, as the server's root.
+/// Returns the client's command, as the server's root.
 pub(super) fn client(database: &Database) -> Result<CommandLine, TestbedError> {
     let client = CommandLine::new(Programs::find()?.client);
     Ok(as_root(client, database).args(["--batch", "--skip-column-names", "--raw"]))
@@ -93,7 +94,7 @@ fn as_root(command: CommandLine, database: &Database) -> CommandLine {
     command.args(["--no-defaults", "--user=root"]).arg(socket)
 }
 
-/// Makes the user, for both ways in.
+/// Makes the user, for socket and TCP.
 pub(super) fn create_user(database: &Database) -> Result<(), TestbedError> {
     let mut statements = String::new();
     for host in ["localhost", "127.0.0.1"] {

@@ -1,9 +1,9 @@
 //! Private MariaDB and PostgreSQL servers: from Debian's packages, in a folder of their own, on a
-//! unix socket, gone when the value is dropped.
+//! unix socket, ended when the value is dropped.
 //!
-//! Nothing here touches a database that the machine runs already: the programs are started with a
-//! configuration, a data folder and a socket made for them, and as `nobody` when the caller is root
-//! (PostgreSQL refuses to run as root). What is kept in them is the business of those who ask.
+//! They do not touch a database that the machine runs already: the programs start with a
+//! configuration, a data folder and a socket made for them, and as `nobody` if the caller is root
+//! (PostgreSQL refuses to run as root). The callers decide about the contents.
 //!
 //! To have read: mariadbd(8), mariadb-install-db(1), initdb(1), postgres(1), setpriv(1).
 
@@ -25,19 +25,19 @@ use crate::nobody::{can_reach, give_away};
 use crate::proc::process_tree;
 use crate::process::{ChildProcess, describe};
 
-/// A fresh server may have to wait for a disk that others write to.
+/// Maximum time until a fresh server answers, which may have to wait for a busy disk.
 const READY_LIMIT: Duration = Duration::from_secs(120);
-/// Between two looks whether the server answers.
+/// Interval between two looks for the server's answer.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// What an orderly end may take before it becomes a disorderly one.
+/// Maximum time of an orderly end before the server is killed.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 
-/// The user that every private server knows, with all rights.
+/// User that every private server has, with all rights.
 pub const USER: &str = "kea";
-/// Its password.
+/// Password of that user.
 pub const PASSWORD: &str = "a private password";
 
-/// Which server.
+/// Kind of database server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
     /// MariaDB, which speaks MySQL's protocol.
@@ -47,10 +47,10 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Both.
+    /// All kinds of servers.
     pub const ALL: [Self; 2] = [Self::MariaDb, Self::PostgreSql];
 
-    /// Why no such server can be started here; `None` when it can.
+    /// Returns the reason why no such server can start here; `None` if one can.
     #[must_use]
     pub fn missing(self) -> Option<String> {
         let found = match self {
@@ -61,15 +61,15 @@ impl Engine {
     }
 }
 
-/// How a private server is set up.
+/// Settings of a private server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Whether what is committed is on the disk: the default of both servers. Without it they
-    /// only promise what survives a crash of the server, as much as Kea's users usually choose.
+    /// True if commits are on the disk, the default of both servers. Otherwise a commit survives
+    /// only a crash of the server, which is what Kea's users usually choose.
     pub is_durable: bool,
-    /// Whether it listens on a port of the loopback interface as well.
+    /// True if the server listens on a port of the loopback interface as well.
     pub on_loopback: bool,
-    /// The processor that it is kept on.
+    /// Processor that the server is pinned to.
     pub cpu: Option<usize>,
 }
 
@@ -79,32 +79,33 @@ impl Default for Settings {
     }
 }
 
-/// A running private server. Dropping it ends it and removes its folder.
+/// Running private server. Dropping it ends the server and removes its folder.
 #[derive(Debug)]
 pub struct Database {
     engine: Engine,
     settings: Settings,
     folder: PathBuf,
     port: Option<u16>,
-    /// Words that its command is run through.
+    /// Words that the server's command is run through.
     through: Vec<String>,
-    /// Further settings of the server's own, as `name=value`.
+    /// Further settings of the server itself, as `name=value`.
     options: Vec<String>,
     process: Option<ChildProcess>,
 }
 
 impl Database {
-    /// Makes an empty server in a new temporary folder and starts it; it answers when this returns.
+    /// Makes an empty server in a new temporary folder, starts it, and waits until it answers.
     ///
     /// # Errors
     /// The programs are not installed, the folder cannot be made, or the server does not start; its
-    /// own last words are in the error.
+    /// last log lines are in the error.
     pub fn start(engine: Engine, settings: Settings) -> Result<Self, TestbedError> {
         Self::start_as(engine, settings, &[], &[])
     }
 
-    /// As [`Self::start`], with the server's command run through `words`, which end where its own
-    /// name begins: in a network namespace, on a processor. Its socket is reached from anywhere.
+    /// Starts a server like [`Self::start`], with its command run through `words`, which end where
+    /// its own name begins: in a network namespace, on a processor. Its socket is reachable from
+    /// any namespace.
     ///
     /// # Errors
     /// As [`Self::start`].
@@ -116,7 +117,8 @@ impl Database {
         Self::start_as(engine, settings, words, &[])
     }
 
-    /// As [`Self::start`], with further settings of the server's own, each as `name=value`.
+    /// Starts a server like [`Self::start`], with further settings of the server itself, each as
+    /// `name=value`.
     ///
     /// # Errors
     /// As [`Self::start`].
@@ -148,7 +150,7 @@ impl Database {
         Ok(database)
     }
 
-    /// A server without data, in a folder of its own.
+    /// Makes a server without data, in a folder of its own.
     fn make(engine: Engine, settings: Settings) -> Result<Self, TestbedError> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -163,13 +165,14 @@ impl Database {
         Ok(database)
     }
 
-    /// Which server it is.
+    /// Returns the kind of the server.
     #[must_use]
     pub fn engine(&self) -> Engine {
         self.engine
     }
 
-    /// Where clients of this machine reach it: MariaDB's socket itself, the folder of PostgreSQL's.
+    /// Returns the path for clients on this machine: MariaDB's socket itself, the folder of
+    /// PostgreSQL's.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
         match self.engine {
@@ -178,20 +181,20 @@ impl Database {
         }
     }
 
-    /// The port on the loopback interface, if it listens on one. PostgreSQL's socket carries a
-    /// number as well: [`Self::socket_port`].
+    /// Returns the port on the loopback interface, if the server listens on one. PostgreSQL's
+    /// socket has a number as well: [`Self::socket_port`].
     #[must_use]
     pub fn port(&self) -> Option<u16> {
         self.port
     }
 
-    /// The number in the name of PostgreSQL's socket.
+    /// Returns the number in the name of PostgreSQL's socket.
     #[must_use]
     pub fn socket_port(&self) -> u16 {
         self.port.unwrap_or(5432)
     }
 
-    /// Its process id, while it runs.
+    /// Returns the server's process id, while it runs.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.process.as_ref().map(ChildProcess::pid)
@@ -200,7 +203,7 @@ impl Database {
     /// Makes an empty database called `name`.
     ///
     /// # Errors
-    /// There is one already, or the server does not answer.
+    /// It exists already, or the server does not answer.
     pub fn create(&self, name: &str) -> Result<(), TestbedError> {
         let maintenance = match self.engine {
             Engine::MariaDb => "mysql",
@@ -209,24 +212,25 @@ impl Database {
         self.query(maintenance, &format!("CREATE DATABASE {name}")).map(drop)
     }
 
-    /// Removes the database called `name` with all that is in it, at a cost that does not grow with it.
+    /// Removes the database called `name` with all its contents, at a cost that does not grow with
+    /// its size.
     ///
     /// # Errors
-    /// There is none, or the server does not answer.
+    /// It does not exist, or the server does not answer.
     pub fn remove(&self, name: &str) -> Result<(), TestbedError> {
         let (maintenance, how) = match self.engine {
             Engine::MariaDb => ("mysql", ""),
-            // Connections that have not been closed yet would keep it.
+            // A connection that is not closed yet would prevent the removal.
             Engine::PostgreSql => ("postgres", " WITH (FORCE)"),
         };
         self.query(maintenance, &format!("DROP DATABASE {name}{how}")).map(drop)
     }
 
-    /// Has the server's own client carry out `statements` on the database `name`; what it prints
-    /// comes back, a row per line, values parted by tabulators, without a header.
+    /// Makes the server's own client execute `statements` on the database `name`, and returns its
+    /// output: a row per line, values separated by tabs, without a header.
     ///
     /// # Errors
-    /// The server refuses; its last words are in the error.
+    /// The server refuses; its error output is in the error.
     pub fn query(&self, name: &str, statements: &str) -> Result<String, TestbedError> {
         match self.engine {
             Engine::MariaDb => mariadb::client(self)?.arg(name).arg("-e").arg(statements).run(),
@@ -236,12 +240,12 @@ impl Database {
         }
     }
 
-    /// Ends the server at once, with all its processes, as a crash would; its folder stays.
+    /// Ends the server at once, with all its processes, as a crash would. Its folder stays.
     pub fn kill(&mut self) {
         let Some(mut process) = self.process.take() else { return };
         let tree = process_tree(process.pid());
         process.kill();
-        // PostgreSQL's processes lead sessions of their own, so the group does not hold them.
+        // PostgreSQL's processes lead sessions of their own, so they are not in the group.
         for pid in &tree {
             let script = format!("kill -s KILL {pid}");
             let _ = CommandLine::new("sh").arg("-c").arg(script).to_command().output();
@@ -249,14 +253,14 @@ impl Database {
         wait_until(STOP_LIMIT, || tree.iter().all(|pid| !is_running(*pid)));
     }
 
-    /// Ends the server in order; its folder stays.
+    /// Ends the server in order. Its folder stays.
     ///
     /// # Errors
     /// It had to be killed.
     pub fn stop(&mut self) -> Result<(), TestbedError> {
         let Some(process) = &mut self.process else { return Ok(()) };
         let pid = process.pid();
-        // PostgreSQL would wait for its clients on SIGTERM; SIGINT ends it as fast as in order.
+        // PostgreSQL would wait for its clients on SIGTERM; SIGINT ends it fast and in order.
         let signal = match self.engine {
             Engine::MariaDb => "TERM",
             Engine::PostgreSql => "INT",
@@ -273,7 +277,8 @@ impl Database {
         Ok(())
     }
 
-    /// Starts the server again on what its folder holds, after [`Self::kill`] or [`Self::stop`].
+    /// Starts the server again on the contents of its folder, after [`Self::kill`] or
+    /// [`Self::stop`].
     ///
     /// # Errors
     /// It does not start, or does not answer.
@@ -281,7 +286,7 @@ impl Database {
         self.launch_with(&[])
     }
 
-    /// The same with further arguments, this time only.
+    /// Starts the server again with further arguments for this start only.
     fn launch_with(&mut self, arguments: &[&str]) -> Result<(), TestbedError> {
         let command = match self.engine {
             Engine::MariaDb => mariadb::server(self)?,
@@ -301,14 +306,14 @@ impl Database {
         };
         let socket = self.socket();
         if self.engine == Engine::MariaDb {
-            // What a server that was killed has left.
+            // A killed server leaves its socket behind.
             let _ = fs::remove_file(&socket);
         }
         let process = self.process.insert(ChildProcess::start(&command, "server", &self.folder)?);
         let mut ended = None;
         let is_up = wait_until(READY_LIMIT, || {
             ended = process.ended().ok().flatten();
-            // To start the client costs more than to look for the socket.
+            // A start of the client is more expensive than a look for the socket.
             ended.is_some() || (socket.exists() && ready.run().is_ok())
         });
         match ended {
@@ -325,12 +330,12 @@ impl Database {
         format!("{:?} in {}", self.engine, self.folder.display())
     }
 
-    /// Where its data is.
+    /// Returns the path of the server's data.
     fn data(&self) -> PathBuf {
         self.folder.join("data")
     }
 
-    /// Its folder, which goes away with it.
+    /// Returns the server's folder, which is removed with the server.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -347,20 +352,20 @@ impl Drop for Database {
     }
 }
 
-/// The folder for temporary files, or `/tmp` where `nobody` could not reach it.
+/// Returns the folder for temporary files, or `/tmp` if `nobody` could not reach it.
 fn reachable_folder() -> PathBuf {
     let wanted = std::env::temp_dir();
     if can_reach(&wanted) { wanted } else { "/tmp".into() }
 }
 
-/// Ports that nobody is given who asks for just any, so that they are still free after a crash.
+/// Ports outside the range that the kernel assigns, so that they are still free after a crash.
 const PORTS: Range<u16> = 12_000..30_000;
 
-/// A port of loopback that is free, and that nobody in this process was given before.
+/// Returns a free port of loopback that this process has not returned before.
 fn free_port() -> Result<u16, TestbedError> {
     static GIVEN: AtomicU32 = AtomicU32::new(0);
     let count = u32::from(PORTS.end - PORTS.start);
-    // Processes that run side by side begin elsewhere.
+    // Parallel processes begin at different ports.
     let start = std::process::id().wrapping_mul(97);
     loop {
         let next = GIVEN.fetch_add(1, Ordering::Relaxed);
@@ -385,7 +390,7 @@ fn wait_until(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Whether a process is there and not just waiting for its parent to ask how it ended.
+/// Returns true if a process exists and is not just waiting to be reaped.
 fn is_running(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }

@@ -1,4 +1,4 @@
-//! PostgreSQL's programs and how they are called.
+//! PostgreSQL's programs and their command lines.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,16 +8,16 @@ use crate::command::{CommandLine, find_program};
 use crate::error::TestbedError;
 use crate::nobody::{give_away, unprivileged};
 
-/// Debian keeps each version in a folder here, out of `PATH`.
+/// Folder in which Debian keeps a folder for each version, outside `PATH`.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
-/// Where the programs are.
+/// Folder of the programs.
 pub(super) struct Programs {
     folder: PathBuf,
 }
 
 impl Programs {
-    /// The newest version that is installed with its server.
+    /// Finds the newest installed version that has a server.
     pub(super) fn find() -> Result<Self, TestbedError> {
         let mut versions: Vec<(u32, PathBuf)> = fs::read_dir(VERSIONS)
             .into_iter()
@@ -48,7 +48,7 @@ impl Programs {
     }
 }
 
-/// Makes the cluster. Its own flushing is left out: nothing is in it yet.
+/// Makes the cluster without flushing, because it has no data yet.
 pub(super) fn create(database: &Database) -> Result<(), TestbedError> {
     let programs = Programs::find()?;
     let password = database.folder().join("password");
@@ -67,7 +67,7 @@ pub(super) fn create(database: &Database) -> Result<(), TestbedError> {
     })
 }
 
-/// The line that starts the server.
+/// Returns the command that starts the server.
 pub(super) fn server(database: &Database) -> Result<CommandLine, TestbedError> {
     let folder = database.folder().display();
     let addresses = if database.port.is_some() { "127.0.0.1" } else { "" };
@@ -78,19 +78,19 @@ pub(super) fn server(database: &Database) -> Result<CommandLine, TestbedError> {
         .args(["-p", &database.socket_port().to_string()])
         .args(["-c", &format!("listen_addresses={addresses}")])
         .args(["-c", &format!("synchronous_commit={commit}")])
-        // Files of the cluster rather than of the machine, so that nothing is left by a crash.
+        // Files of the cluster rather than of the machine, so that a crash leaves nothing behind.
         .args(["-c", "dynamic_shared_memory_type=mmap"]);
-    // The last one counts.
+    // The last of equal options counts.
     let server = database.options.iter().fold(server, |line, option| line.args(["-c", option]));
     Ok(unprivileged(server))
 }
 
-/// The line that succeeds once the server answers.
+/// Returns the command that succeeds once the server answers.
 pub(super) fn ready(database: &Database) -> Result<CommandLine, TestbedError> {
     Ok(at(Programs::find()?.program("pg_isready"), database).arg("--quiet"))
 }
 
-/// The client.
+/// Returns the client's command.
 pub(super) fn client(database: &Database) -> Result<CommandLine, TestbedError> {
     let client = at(Programs::find()?.program("psql"), database);
     Ok(client
@@ -103,11 +103,11 @@ fn at(command: CommandLine, database: &Database) -> CommandLine {
     command.args(["--host", &folder, "--port", &database.socket_port().to_string()])
 }
 
-/// Removes the one segment of System V memory by which a cluster knows that it runs: a server that
-/// was killed leaves it behind.
+/// Removes the one segment of System V memory by which a cluster knows that it runs: a killed
+/// server leaves it behind.
 pub(super) fn remove_shared_memory(folder: &Path) {
     let note = fs::read_to_string(folder.join("data/postmaster.pid")).unwrap_or_default();
-    // The seventh line holds the key and the identifier.
+    // The seventh line has the key and the identifier.
     if let Some(id) = note.lines().nth(6).and_then(|line| line.split_whitespace().nth(1)) {
         let _ = CommandLine::new("ipcrm").args(["-m", id]).run();
     }

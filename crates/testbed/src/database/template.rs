@@ -1,8 +1,8 @@
-//! Data folders of new servers, kept to be copied: making one takes a second of processor time,
+//! Data folders of new servers, stored as templates: making one takes a second of processor time,
 //! copying it at most a sixth of that.
 //!
-//! They are kept in the folder that the environment variable `GODWIT_DATABASE_TEMPLATES` names,
-//! which the test command sets. Where it is not set, each server makes its own data folder.
+//! Templates are in the folder that the environment variable `GODWIT_DATABASE_TEMPLATES` names,
+//! which the test command sets. Without it, each server makes its own data folder.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
@@ -13,8 +13,8 @@ use crate::error::TestbedError;
 
 const VARIABLE: &str = "GODWIT_DATABASE_TEMPLATES";
 
-/// Makes the data folder `data` by `make`, or copies the one that an earlier call kept for the same
-/// `program`. Calls of several processes wait for the one that makes it.
+/// Makes the data folder `data` by `make`, or copies the template that an earlier call stored for
+/// the same `program`. Calls of several processes wait for the one that makes it.
 ///
 /// # Errors
 /// `make` fails, or a folder cannot be read or written.
@@ -42,7 +42,7 @@ fn copy_or_make_in(
     lock.lock().map_err(|e| failure("lock", &lock_path, e))?;
     if !template.exists() {
         make()?;
-        // A name of its own until it is whole: whoever copies it may be ended on the way.
+        // Another name until it is complete: the process that copies it may end on the way.
         let part = template.with_extension("part");
         if part.exists() {
             fs::remove_dir_all(&part).map_err(|e| failure("remove", &part, e))?;
@@ -54,7 +54,7 @@ fn copy_or_make_in(
     copy(&template, data)
 }
 
-/// Returns the template's name: another for each version of the program.
+/// Returns the template's name, a different one for each version of the program.
 fn name_of(program: &Path) -> Result<PathBuf, TestbedError> {
     let metadata = fs::metadata(program).map_err(|e| failure("read", program, e))?;
     let stem = program.file_name().unwrap_or_default().to_string_lossy();
@@ -84,7 +84,7 @@ mod tests {
         let templates = folder.join("templates");
         let mut made = 0;
         for (number, version) in ["1", "1", "22"].into_iter().enumerate() {
-            // The same content has the same time of change only if it is not written again.
+            // An unchanged file keeps its modification time only if it is not written again.
             if fs::read_to_string(&program).ok().as_deref() != Some(version) {
                 fs::write(&program, version).unwrap();
             }

@@ -1,4 +1,5 @@
-//! Cells of the matrix: datagrams from one end to the other, every octet compared.
+//! Parts of the test matrix: datagrams go from one end to the other, and the test compares every
+//! byte.
 
 use std::fmt;
 
@@ -7,24 +8,25 @@ use super::layers::{Drops, unread_drops};
 use super::machine::{GUEST, HOST, Machine};
 use super::process::{Receiver, ours};
 
-/// Octets of a datagram.
+/// Bytes of a datagram.
 const OCTETS: usize = 256;
-/// Datagrams of most cells, of those whose path is cut, and of those with many.
+/// Number of datagrams of most parts, of those with a blackout, and of those with many.
 const DATAGRAMS: usize = 400;
 const BLACKOUT_DATAGRAMS: usize = 1_200;
 const MANY_DATAGRAMS: usize = 64_000;
-/// Octets that a checksum of coverage 4 covers at the beginning of the data (RFC 4340 §9.2).
+/// Bytes that a checksum of coverage 4 covers at the beginning of the data (RFC 4340 §9.2).
 const COVERED_BY_4: usize = 12;
-/// Datagrams of this length that fit in a packet together.
+/// Number of datagrams of this length that fit into one packet.
 const PER_FULL_SIZE: usize = 5;
-/// Datagrams of 400 that the kernel may lose on its own: its Sequence Window is 50 packets, and
-/// what is outside of it is answered by a Sync and dropped (RFC 4340 §7.5.2 wants a wider one).
+/// Maximum of datagrams out of 400 that the kernel may lose on its own: its Sequence Window is 50
+/// packets, and it answers packets outside with a Sync and drops them (RFC 4340 §7.5.2 wants a
+/// wider one).
 const KERNEL_DROPS_MAX: usize = 4;
-/// Packets that go before a path is cut, and the time that it stays so.
+/// Number of packets before the cut of a path, and the length of the cut in seconds.
 const PACKETS_BEFORE_CUT: usize = 40;
 const CUT_S: usize = 3;
 
-/// The end that is the client and sends.
+/// End that is the client and sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sender {
     Ours,
@@ -37,14 +39,14 @@ pub(super) enum Impairment {
     None,
     Loss,
     Reorder,
-    /// One bit of a packet in twenty is turned.
+    /// Corruption of one bit in one packet of twenty.
     Corruption,
-    /// Nothing arrives for some seconds while data flows.
+    /// Loss of everything for some seconds while data flows.
     Blackout,
 }
 
 impl Impairment {
-    /// For netem of Linux, tc-netem(8).
+    /// Returns the impairment in the words of tc-netem(8).
     const fn netem(self) -> &'static str {
         match self {
             Self::None => "delay 1ms",
@@ -56,30 +58,30 @@ impl Impairment {
     }
 }
 
-/// A particularity of a cell.
+/// Special property of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trait {
     Plain,
-    /// The checksum coverage that both ends ask for.
+    /// Checksum coverage that both ends request.
     Coverage(u8),
-    /// A service code that is not 0.
+    /// Service code other than 0.
     ServiceCode,
     /// CCID 2 for one direction and 3 for the other.
     CcidsApart,
-    /// Our end speaks DCCP in UDP, and a gateway translates.
+    /// DCCP in UDP at Godwit's end, with a gateway that translates.
     Gateway,
-    /// Datagrams as long as the path takes.
+    /// Datagrams as long as the path allows.
     FullSize,
-    /// Far more datagrams, in a row.
+    /// Far more datagrams, one after another.
     Many,
 }
 
-/// One run between the two.
+/// One run between the two stacks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cell {
     pub(super) sender: Sender,
-    /// Congestion control of both directions, with [`Trait::CcidsApart`] of the data alone; `None`
-    /// where no flag says.
+    /// Congestion control of both directions, with [`Trait::CcidsApart`] of the data only; `None`
+    /// without a flag.
     pub(super) ccid: Option<u8>,
     pub(super) is_v6: bool,
     pub(super) impairment: Impairment,
@@ -103,23 +105,23 @@ impl Cell {
     const fn datagrams(self) -> usize {
         match (self.impairment, self.particular) {
             (_, Trait::Many) => MANY_DATAGRAMS,
-            // Some must be left when the path is whole again.
+            // Some datagrams must be left when the path works again.
             (Impairment::Blackout, _) => BLACKOUT_DATAGRAMS,
             _ => DATAGRAMS,
         }
     }
 
-    /// Name of the file that is sent.
+    /// Returns the name of the file to send.
     pub(super) fn file(self) -> String {
         format!("sent-{}", self.datagrams())
     }
 
-    /// The octets of that file.
+    /// Returns the bytes of the file to send.
     pub(super) fn octets(self) -> Vec<u8> {
         sent(self.datagrams())
     }
 
-    /// Flags of the end that sends or that receives.
+    /// Returns the flags of the sending or receiving end.
     fn flags(self, is_sender: bool) -> String {
         let ccids = match (self.ccid, self.particular) {
             (None, _) => String::new(),
@@ -141,7 +143,7 @@ impl Cell {
 
     fn length_flag(self) -> String {
         match (self.particular, self.sender) {
-            // Here a loss would shift what comes behind it, but nothing is lost.
+            // A loss would shift the datagrams after it, but nothing is lost here.
             (Trait::FullSize, Sender::Kernel) => String::new(),
             (Trait::FullSize, Sender::Ours) => format!("-l {}", OCTETS * PER_FULL_SIZE),
             _ => format!("-l {OCTETS}"),
@@ -189,28 +191,28 @@ pub(super) fn cells() -> Vec<Cell> {
     cells
 }
 
-/// The datagram with a number: the number, then octets that follow from it.
+/// Returns the datagram with a number: the number, then bytes that follow from it.
 fn datagram(number: u32) -> Vec<u8> {
     let pattern = (4..OCTETS as u32).map(|place| (number.wrapping_add(place) % 251) as u8);
     number.to_be_bytes().into_iter().chain(pattern).collect()
 }
 
-/// Returns what a cell sends.
+/// Returns the data that a part sends.
 pub(super) fn sent(datagrams: usize) -> Vec<u8> {
     (0..datagrams as u32).flat_map(datagram).collect()
 }
 
 /// Datagrams that arrived.
 struct Arrived {
-    /// Numbers of those that arrived as they were sent, in their order.
+    /// Numbers of the datagrams that arrived unchanged, in order.
     numbers: Vec<u32>,
-    /// Count of those that did not.
+    /// Number of datagrams that arrived changed.
     altered: usize,
-    /// Packets that were dropped on the way.
+    /// Packets dropped on the way.
     drops: Drops,
 }
 
-/// Takes apart what was received. Octets that a checksum covered must be as sent.
+/// Splits the received data into datagrams. Bytes that a checksum covered must be as sent.
 fn taken_apart(cell: Cell, received: &[u8]) -> Arrived {
     let (datagrams, rest) = received.as_chunks::<OCTETS>();
     assert!(rest.is_empty(), "{cell}: {} octets behind the last datagram", rest.len());
@@ -235,11 +237,11 @@ fn taken_apart(cell: Cell, received: &[u8]) -> Arrived {
     arrived
 }
 
-/// Makes the path of a cell.
+/// Sets up the path of a part.
 fn impair(machine: &mut Machine, cell: Cell) {
     let netem = cell.impairment.netem();
     for device in ["eth0", "ifb0"] {
-        // A netem that is replaced keeps what the new words do not name.
+        // A replaced netem keeps properties that the new words do not name.
         machine.run(&format!(
             "/bin/tc qdisc del dev {device} root 2>/dev/null; \
              /bin/tc qdisc add dev {device} root netem {netem} limit 10000"
@@ -251,9 +253,9 @@ fn impair(machine: &mut Machine, cell: Cell) {
     }
 }
 
-/// Cuts the path while data flows. Where Linux receives with CCID 3 some packets are lost before:
-/// the rate that it tells after its first loss event stays until there is a second one, and a
-/// blackout as the first makes that a packet in a second.
+/// Cuts the path while data flows. Some packets are lost before if Linux receives with CCID 3: the
+/// rate that it reports after its first loss event stays until the second one, and a blackout as
+/// the first would make that one packet per second.
 fn cut(machine: &mut Machine, cell: Cell) {
     let set = |netem: &str| {
         format!(
@@ -279,7 +281,7 @@ fn cut(machine: &mut Machine, cell: Cell) {
     ));
 }
 
-/// Plays a cell; what arrived.
+/// Plays a part, and returns the arrived datagrams.
 fn play(machine: &mut Machine, cell: Cell) -> Arrived {
     impair(machine, cell);
     let before = Drops::read(machine);
@@ -306,7 +308,7 @@ fn play(machine: &mut Machine, cell: Cell) -> Arrived {
                 file.display()
             );
             let output = ours(machine, &words).output().expect("the binary runs");
-            // Without a client the kernel's end would wait for ever.
+            // Without a client the kernel's end would wait forever.
             assert!(output.status.success(), "{cell}: {output:?}");
             let (code, printed) = machine.end("recv");
             assert_eq!(code, 0, "{cell}: {printed}");
@@ -328,7 +330,7 @@ fn play(machine: &mut Machine, cell: Cell) -> Arrived {
         }
     };
     if cell.impairment == Impairment::Blackout {
-        // The path is whole again before another cell begins.
+        // The path works again before another part begins.
         machine.run("until test -s /tmp/cut; do sleep 0.1; done");
     }
     let mut arrived = taken_apart(cell, &received);
@@ -338,7 +340,8 @@ fn play(machine: &mut Machine, cell: Cell) -> Arrived {
     arrived
 }
 
-/// Plays a cell, and asserts that as much arrived as the path lets through; what arrived in words.
+/// Plays a part, asserts that as much arrived as the path lets through, and returns a summary as
+/// text.
 pub(super) fn play_and_check(machine: &mut Machine, cell: Cell) -> String {
     let arrived = play(machine, cell);
     check(cell, &arrived);
@@ -374,8 +377,8 @@ fn check(cell: Cell, arrived: &Arrived) {
         (Impairment::Corruption, _) => datagrams / 3,
         // Far more than 1 % of the packets would have to be lost.
         (Impairment::Loss, _) => datagrams / 8,
-        // They go as fast as congestion control lets them, and DCCP has no flow control: a receiver
-        // that the machine holds up drops what its buffers cannot take.
+        // The datagrams go as fast as congestion control allows, and DCCP has no flow control: a
+        // delayed receiver drops what exceeds its buffers.
         _ if cell.particular == Trait::Many => datagrams / 4,
         (_, Sender::Ours) if cell.particular == Trait::FullSize => KERNEL_DROPS_MAX * PER_FULL_SIZE,
         (_, Sender::Ours) => datagrams / DATAGRAMS * KERNEL_DROPS_MAX,
@@ -384,7 +387,7 @@ fn check(cell: Cell, arrived: &Arrived) {
     let shown = &missing[..lost.min(100)];
     let drops = arrived.drops;
     assert!(lost <= lost_max, "{cell}: {lost} datagrams are missing: {shown:?}; {drops}");
-    // One datagram in thirty arrives altered; that none of 400 does has a chance of one in a
+    // One datagram in thirty arrives altered; the probability that none of 400 does is one in a
     // million.
     let is_altered =
         cell.impairment == Impairment::Corruption && matches!(cell.particular, Trait::Coverage(_));

@@ -1,5 +1,5 @@
-//! Ends of connections: either end closes first, is interrupted or ends without a word, and the
-//! other one learns of it.
+//! Ends of connections: either end closes first, is interrupted or ends without a message, and the
+//! other end notices.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use super::machine::{GUEST, HOST, Machine};
 use super::process::Receiver;
 
-/// An end that closes, while both applications are there.
+/// End that closes while both applications run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Closing {
-    /// The application of the kernel's server closes.
+    /// Close by the application of the kernel's server.
     KernelServer,
-    /// The application of our server closes.
+    /// Close by the application of Godwit's server.
     OurServer,
     /// SIGINT while data flows: the named program ends with exit code 130 and resets the
     /// connection.
@@ -43,7 +43,7 @@ pub(super) fn all() -> Vec<Closing> {
 }
 
 impl Closing {
-    /// Plays it, and asserts that each end says how it ended.
+    /// Plays the closing, and asserts that each end reports how the connection ended.
     pub(super) fn play(self, machine: &mut Machine) -> String {
         match self {
             Self::KernelServer => the_kernels_server_closes(machine),
@@ -58,7 +58,7 @@ impl Closing {
         "both ends know".to_owned()
     }
 
-    /// Sends the program of the kernel's end a signal, if it is that end's turn.
+    /// Sends the program of the kernel's end a signal, if this closing needs one there.
     fn signal_kernel(self, machine: &mut Machine) -> Option<i32> {
         let (signal, code) = match self {
             Self::KernelSenderInterrupted | Self::KernelReceiverInterrupted => ("INT", 130),
@@ -88,7 +88,7 @@ impl Closing {
             }
             None => {
                 assert_eq!(status.code(), Some(130), "{self:?}: {said}");
-                // Its application sees the end, or the Reset.
+                // The application sees the end, or the Reset.
                 assert!(printed.contains("received ") || printed.contains("reset"), "{printed}");
             }
         }
@@ -115,7 +115,7 @@ impl Closing {
         match code {
             Some(code) => {
                 assert_eq!(kernel, code, "{self:?}: {printed}");
-                // A kernel that ends for its application closes; one that is told to abort resets.
+                // The kernel closes for an application that ends, and resets for one that aborts.
                 assert!(matches!(status.code(), Some(0 | 1)), "{self:?}: {said}");
                 assert!(said.contains("received ") || said.contains("reset"), "{self:?}: {said}");
             }
@@ -128,16 +128,16 @@ impl Closing {
     }
 }
 
-/// Starts a command in the machine that says nothing until it ends.
+/// Starts a command in the machine that prints nothing until it ends.
 fn begin_sending(machine: &mut Machine, command: &str) {
     machine.run(&format!(
         "rm -f /tmp/send.code; ({command} >/tmp/send 2>&1; echo $? >/tmp/send.code) &"
     ));
 }
 
-/// Without data for so long, none comes.
+/// Time without data after which none will come.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// The word at which a listener of the suite closes.
+/// Word on which a listener of the suite closes.
 const CLOSE: &str = "godwit:close";
 
 fn the_kernels_server_closes(machine: &mut Machine) {
@@ -145,7 +145,7 @@ fn the_kernels_server_closes(machine: &mut Machine) {
     let words = format!("dccp send {} --carrier raw --debug connection", GUEST[0]);
     let mut sender = Receiver::start_until(machine, &words, "PARTOPEN");
     sender.input().write_all(CLOSE.as_bytes()).expect("it reads");
-    // Its own input has not ended: what ends the connection is the server's CloseReq or Close.
+    // The client's input has not ended: the server's CloseReq or Close ends the connection.
     sender.wait_for("to TIMEWAIT");
     let (status, _, said) = sender.wait();
     assert!(status.success(), "{status}: {said}");

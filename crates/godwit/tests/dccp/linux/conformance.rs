@@ -1,5 +1,5 @@
-//! The conformance suite on an implementation that is not ours: Linux 6.1, with the reason of each
-//! case that it does not pass (`conformance/dccp-linux-6.1.toml`).
+//! Conformance suite against another implementation: Linux 6.1, with the reason of each case that
+//! it does not pass (`conformance/dccp-linux-6.1.toml`).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -35,7 +35,8 @@ impl Group {
         groups
     }
 
-    /// Seconds that its cases take, most of them for what must not come.
+    /// Returns the expected duration of the group in seconds, mostly waiting for packets that must
+    /// not come.
     pub(super) fn expected_s(self) -> f64 {
         match self.0 {
             "FEAT" | "CON" | "SEQ" => 50.0,
@@ -50,14 +51,14 @@ impl Group {
     }
 }
 
-/// The group in the test command.
+/// Group in the test command.
 pub(super) const SAMPLE: Group = Group("HDR");
-/// Time to wait for what may not come, in seconds: in the test command, whose machine is busy, and
-/// in a round.
+/// Time to wait for packets that may not come, in seconds: in the test command, on a busy machine,
+/// and in a round.
 const SAMPLE_WAIT_S: u32 = 15;
 const WHOLE_WAIT_S: u32 = 5;
-/// The kernel gives a connection up after this many repetitions of its Request, the last 6 s after
-/// the one before.
+/// Number of repetitions of its Request after which the kernel gives a connection up, the last 6 s
+/// after the one before.
 const REQUEST_RETRIES: usize = 2;
 
 /// Cases that Linux does not pass.
@@ -84,7 +85,7 @@ fn listed() -> BTreeSet<String> {
     listed
 }
 
-/// Runs the cases of a group and compares.
+/// Runs the cases of a group and compares the verdicts.
 pub(super) fn the_verdict_of_each_case_is_known(
     machine: &mut Machine,
     group: Group,
@@ -105,7 +106,7 @@ pub(super) fn the_verdict_of_each_case_is_known(
         if extent.is_whole() { WHOLE_WAIT_S } else { SAMPLE_WAIT_S }
     );
     let output = ours(machine, &words).output().expect("the binary runs");
-    // 3: some case failed, which is what the file lists.
+    // Exit code 3: some case failed, as the file lists.
     assert!(matches!(output.status.code(), Some(0 | 3)), "{output:?}");
     let report = document(&std::fs::read(file).expect("it was written"));
     machine.run("kill $(pidof godwit)");

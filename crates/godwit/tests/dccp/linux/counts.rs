@@ -7,7 +7,7 @@ use super::machine::{GUEST, HOST, Machine};
 use super::process::{Receiver, ours};
 use crate::dccp::{document, number};
 
-/// Checks the message of one end about a refused connection, ours first or the kernel's.
+/// Checks the message of one end about a refused connection, Godwit's first or the kernel's.
 pub(super) fn refusals_have_the_same_reason_at_both_ends(
     machine: &mut Machine,
     extent: Extent,
@@ -18,7 +18,7 @@ pub(super) fn refusals_have_the_same_reason_at_both_ends(
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
 
-    // Nobody listens, or for another service.
+    // No listener, or one for another service.
     let words = format!("dccp send {guest} /dev/null --carrier raw");
     let closed = said(ours(machine, &words).output().expect("the binary runs"));
     assert!(closed.contains("Reset code 3"), "{closed}");
@@ -29,7 +29,7 @@ pub(super) fn refusals_have_the_same_reason_at_both_ends(
     machine.run("kill $(pidof godwit)");
     machine.end("recv");
 
-    // The same from there: the kernel keeps what is behind the code.
+    // In the other direction: the kernel keeps the data after the code.
     let listening = "dccp recv /dev/null --carrier raw --service-code SC:ABCD";
     let receiver = Receiver::start(machine, listening);
     let command = format!("/godwit dccp send {host} /dev/null --carrier kernel");
@@ -47,8 +47,7 @@ pub(super) fn refusals_have_the_same_reason_at_both_ends(
     "both ends give the same reason".to_owned()
 }
 
-/// Either end of a connection can do one CCID, and not the one of the other end: the client says
-/// so.
+/// Checks the client's message if each end supports one CCID and they differ.
 fn no_common_ccid_is_named(machine: &mut Machine, server: u8, client: u8) {
     let command = format!("/godwit dccp recv /tmp/got --carrier kernel --ccid {server}");
     machine.begin("recv", &command, "listening");
@@ -71,7 +70,7 @@ fn no_common_ccid_is_named(machine: &mut Machine, server: u8, client: u8) {
     receiver.stop();
 }
 
-/// Checks that both ends count alike in one run of `perf`, whichever of them is the kernel.
+/// Checks that both ends count the same in one run of `perf`, whichever of them is the kernel.
 pub(super) fn perf_counts_the_same_at_both_ends(
     machine: &mut Machine,
     ccid: u8,
@@ -97,11 +96,11 @@ pub(super) fn perf_counts_the_same_at_both_ends(
     "both ends count the same".to_owned()
 }
 
-/// A run of `perf` at a constant rate.
+/// Run of `perf` at a constant rate.
 #[derive(Clone, Copy)]
 struct Run {
     words: &'static str,
-    /// Datagrams that are due in each direction.
+    /// Datagrams due in each direction.
     datagrams: f64,
     directions: usize,
 }
@@ -112,13 +111,13 @@ const RUNS: [Run; 3] = [
     Run { words: "--bidir -b 400k -l 500", datagrams: 200.0, directions: 2 },
 ];
 
-/// Returns true when a client has measured. Exit code 3 says that less than the rate went, as on a
-/// machine that is busy.
+/// Returns true if a client has measured. Exit code 3 says that it sent less than the rate, as on a
+/// busy machine.
 fn is_result(code: Option<i32>) -> bool {
     matches!(code, Some(0 | 3))
 }
 
-/// Asserts that documents of a client and of its server tell the same.
+/// Asserts that the documents of a client and of its server agree.
 fn agree(client: &[u8], server: &[u8], run: Run, ccid: u8) {
     let [client, server] = [client, server].map(document);
     for document in [&client, &server] {

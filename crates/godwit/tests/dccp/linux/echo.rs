@@ -1,4 +1,4 @@
-//! Data both ways in one connection: every datagram goes to the kernel and comes back.
+//! Data in both directions of one connection: every datagram goes to the kernel and comes back.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use super::machine::{GUEST, HOST, Machine};
 
 const DATAGRAMS: usize = 400;
 const OCTETS: usize = 256;
-/// Datagrams under way; the kernel's queue has room for five.
+/// Datagrams in flight; the kernel's queue has room for five.
 const UNDER_WAY: usize = 3;
-/// Without anything for so long, a datagram is lost.
+/// Time without any packet after which a datagram is lost.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Sends datagrams to an application of the kernel that sends them back, and compares.
+/// Sends datagrams to an application of the kernel that sends them back, and compares them.
 pub(super) fn every_datagram_comes_back(machine: &mut Machine, ccid: u8) -> String {
     let command = format!("/godwit dccp conformance --listen --carrier kernel -4 --ccid {ccid}");
     machine.begin("listen", &command, "istening");
@@ -29,7 +29,7 @@ pub(super) fn every_datagram_comes_back(machine: &mut Machine, ccid: u8) -> Stri
     let count = count.join().expect("it does not panic");
     machine.run("kill $(pidof godwit)");
     machine.end("listen");
-    // The kernel may drop some of those that are outside of its Sequence Window.
+    // The kernel may drop some of those outside its Sequence Window.
     assert!(count + 4 >= DATAGRAMS, "CCID {ccid}: {count} came back");
     format!("{count} of {DATAGRAMS}")
 }
@@ -66,7 +66,7 @@ fn count_echoes((_endpoint, connection): &(Endpoint, Connection)) -> usize {
         match connection.receive() {
             Ok(Some(back)) => {
                 let at = waiting.iter().position(|datagram| *datagram == back);
-                // Those before it are lost.
+                // The datagrams before it are lost.
                 waiting.drain(..=at.expect("it comes back as it went, and once"));
                 count += 1;
             }

@@ -1,6 +1,6 @@
-//! A gateway between DCCP in UDP (RFC 6773) and DCCP over IP, for the kernel, which knows nothing
-//! of the former. Packets go on as they are, but for the checksum: over IP it covers the addresses,
-//! inside of UDP it is 0.
+//! Gateway between DCCP in UDP (RFC 6773) and DCCP over IP, for the kernel, which does not support
+//! the former. It forwards packets unchanged except for the checksum: over IP it covers the
+//! addresses, inside UDP it is 0.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -15,24 +15,24 @@ use super::machine::{GUEST, HOST};
 
 const PROTOCOL: u8 = 33;
 const PACKET_BYTES_MAX: usize = 2_048;
-/// Of the sockets. A UDP socket has room for some 275 of the datagrams here unless it asks for
-/// more: 400 in a row lost 27 in this gateway while the machine was busy.
+/// Buffer size of the sockets. A UDP socket has room for about 275 of the datagrams here unless the
+/// program requests more: 400 in a row lost 27 in this gateway while the machine was busy.
 const BUFFER_BYTES: usize = 4 << 20;
-/// A request to stop is noticed after this time.
+/// Time after which the gateway notices a request to stop.
 const LOOK_NS: u64 = 50_000_000;
 /// UDP port of a server at this end, the default.
 const SERVER_PORT: u16 = 6_511;
 
-/// The gateway; it ends with the value.
+/// Gateway that ends with the value.
 pub(super) struct Gateway {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<u32>>,
-    /// Where it takes DCCP in UDP.
+    /// Address at which it receives DCCP in UDP.
     pub(super) door: SocketAddr,
 }
 
 impl Gateway {
-    /// Starts it in a namespace, at this end of the machine's interface.
+    /// Starts the gateway in a namespace, at this end of the machine's interface.
     pub(super) fn start(namespace: &str, is_v6: bool) -> Self {
         let place = Path::new("/run/netns").join(namespace);
         let stop = Arc::new(AtomicBool::new(false));
@@ -52,7 +52,7 @@ impl Gateway {
 }
 
 impl Gateway {
-    /// Ends it; returns how many packets its sockets have dropped.
+    /// Ends the gateway and returns how many packets its sockets have dropped.
     pub(super) fn end(mut self) -> u32 {
         self.stop.store(true, Ordering::Release);
         let thread = self.thread.take().expect("it runs until then");
@@ -79,7 +79,7 @@ struct Translation {
     guest: IpAddr,
     receive: RecvBatch,
     send: SendBatch,
-    /// Clients at this end by their DCCP ports.
+    /// Addresses of the clients at this end by their DCCP ports.
     clients: BTreeMap<u16, SocketAddr>,
 }
 
@@ -113,7 +113,7 @@ impl Translation {
         }
     }
 
-    /// Packets that did not fit in the receive buffers.
+    /// Returns the number of packets that did not fit into the receive buffers.
     fn drops(&self) -> u32 {
         let drops = [self.udp.drops(), self.raw.drops()];
         drops.into_iter().map(|count| count.expect("sockets know")).sum()
@@ -122,8 +122,8 @@ impl Translation {
     fn turn(&mut self) {
         let mut files = [PollFd::readable(&self.udp), PollFd::readable(&self.raw)];
         poll(&mut files, Some(LOOK_NS)).expect("sockets can be waited for");
-        // Errors that are reported here are those of earlier packets, and what the kernel refuses
-        // is lost, as on the network.
+        // Errors here concern earlier packets, and packets that the kernel refuses are lost, as on
+        // the network.
         let _ = self.receive.receive(&self.udp);
         for datagram in self.receive.iter() {
             let mut packet = datagram.octets.to_vec();

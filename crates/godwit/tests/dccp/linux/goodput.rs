@@ -1,5 +1,5 @@
-//! Goodput of both stacks over one machine: ours to Linux's, Linux's to ours, and Linux's to itself,
-//! in turn, over paths that lose packets of the data's direction.
+//! Goodput of both stacks over one machine: from Godwit to Linux, from Linux to Godwit, and from
+//! Linux to itself, in turn, over paths that lose packets in the direction of the data.
 
 use measure::statistics::{ratio_of_means, trimmed_interval};
 
@@ -7,20 +7,20 @@ use super::machine::{GUEST, HOST, Machine};
 use super::process::{Receiver, ours};
 use crate::dccp::{document, number};
 
-/// Octets of a datagram: what Linux takes beside its options where a packet has 1,500.
+/// Bytes of a datagram: the space that Linux leaves next to its options in a packet of 1,500 bytes.
 const OCTETS: usize = 1_392;
-/// The queue with which a sender is like one of UDP.
+/// Queue length that makes a sender behave like a UDP sender.
 const QUEUE: &str = "--set tx_qlen=5";
-/// Seconds of a run, and of one that shows only that the command works.
+/// Seconds of a run, and of a run that only shows that the command works.
 const RUN_S: u32 = 45;
 const SHORT_RUN_S: u32 = 3;
-/// Addresses of the second and the third interface of the machine, which are joined; the third is
+/// Addresses of the second and the third interface of the machine, which are joined. The third is
 /// in a namespace of its own, with this name.
 const INNER: [&str; 2] = ["10.34.0.1", "10.34.0.2"];
 const INNER_MAC: [&str; 2] = ["02:67:77:34:00:01", "02:67:77:34:00:02"];
 const PEER: &str = "peer";
 
-/// Arguments of QEMU for two interfaces that are joined by a wire.
+/// Returns the arguments of QEMU for two interfaces joined by a wire.
 pub(super) fn interfaces() -> Vec<String> {
     let mut arguments = Vec::new();
     for (name, mac) in ["inner1", "inner2"].into_iter().zip(INNER_MAC) {
@@ -31,7 +31,7 @@ pub(super) fn interfaces() -> Vec<String> {
     arguments
 }
 
-/// The ends of a run.
+/// Ends of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ends {
     OursToLinux,
@@ -50,7 +50,7 @@ impl Ends {
         }
     }
 
-    /// Interfaces of the machine through which data leaves its link, and through which
+    /// Returns the interfaces of the machine through which data leaves its link, and through which
     /// acknowledgements do.
     const fn devices(self) -> [&'static str; 2] {
         match self {
@@ -61,7 +61,7 @@ impl Ends {
     }
 }
 
-/// A path: its round-trip time in milliseconds, and its loss in percent.
+/// Path with its round-trip time in milliseconds, and its loss in percent.
 #[derive(Clone, Copy, Debug)]
 struct PathKind {
     round_trip_ms: u32,
@@ -73,7 +73,8 @@ const PATHS: [PathKind; 2] = [
     PathKind { round_trip_ms: 150, loss_percent: 10 },
 ];
 
-/// Measures all, in `rounds` rounds, and tells `say` of each run and at last of the table.
+/// Measures all paths and ends in `rounds` rounds, and calls `say` for each run and finally for the
+/// table.
 pub(super) fn compare(
     machine: &mut Machine,
     rounds: u64,
@@ -88,7 +89,7 @@ pub(super) fn compare(
     for round in 0..rounds {
         for (row, &(path, ccid)) in rows.iter().enumerate() {
             for turn in 0..Ends::ALL.len() {
-                // No ends are always first.
+                // Rotate, so that no ends are always first.
                 let column = (turn + round as usize) % Ends::ALL.len();
                 let ends = Ends::ALL[column];
                 let kbit = measure(machine, path, ccid, ends, seconds);
@@ -113,7 +114,7 @@ fn title(path: PathKind, ccid: u8) -> String {
     format!("{loss_percent} % lost, {round_trip_ms} ms, CCID {ccid}")
 }
 
-/// Mean with its interval of 95 %, ratio to what Linux has with itself, and every run.
+/// Returns the mean with its 95 % interval, the ratio to Linux with itself, and every run.
 fn described(rates: &[f64], of_linux: &[f64]) -> String {
     let Some(mean) = trimmed_interval(rates, 0) else { return String::new() };
     let runs: Vec<String> = rates.iter().map(|rate| format!("{rate:.0}")).collect();
@@ -131,7 +132,7 @@ fn described(rates: &[f64], of_linux: &[f64]) -> String {
     format!("{text}; runs: {}", runs.join(", "))
 }
 
-/// Joins the machine to itself.
+/// Joins the second interface of the machine to the third.
 fn join(machine: &mut Machine) {
     machine.run(&format!(
         "mkdir -p /var/run; /bin/ip netns add {PEER} && /bin/ip link set eth2 netns {PEER} && \
@@ -147,7 +148,7 @@ fn join(machine: &mut Machine) {
     ));
 }
 
-/// Makes the path: half of the delay each way, the loss on the way of the data.
+/// Sets up the path: half of the delay in each direction, the loss in the direction of the data.
 fn impair(machine: &mut Machine, path: PathKind, ends: Ends) {
     let PathKind { round_trip_ms, loss_percent } = path;
     let losses = [format!(" loss {loss_percent}%"), String::new()];
@@ -161,7 +162,7 @@ fn impair(machine: &mut Machine, path: PathKind, ends: Ends) {
     }
 }
 
-/// Returns what a receiver read in a run, in kbit/s.
+/// Returns the rate that a receiver read in a run, in kbit/s.
 fn measure(machine: &mut Machine, path: PathKind, ccid: u8, ends: Ends, seconds: u32) -> f64 {
     impair(machine, path, ends);
     let server = format!("dccp perf -s -1 --plain --json --ccid {ccid}");

@@ -1,5 +1,5 @@
-//! Packets that were dropped between both ends of a cell, layer by layer: what explains a loss on a
-//! path that loses nothing.
+//! Packets dropped between both ends of a part, layer by layer: they explain a loss on a path
+//! without impairment.
 
 use std::fmt;
 
@@ -8,15 +8,15 @@ use super::machine::{Machine, TAP};
 /// Counters of drops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Drops {
-    /// At the host's end of the interface, whose queue the machine reads.
+    /// Drops at the host's end of the interface, whose queue the machine reads.
     tap: u64,
-    /// In the queues of the machine's interfaces.
+    /// Drops in the queues of the machine's interfaces.
     queues: u64,
-    /// In the queue of packets that the machine's processor has not looked at.
+    /// Drops in the queue of packets that the machine's processor has not processed yet.
     backlog: u64,
-    /// In sockets of the gateway.
+    /// Drops in sockets of the gateway.
     pub(super) gateway: u64,
-    /// In the receive queue of the end that reads: its own or that of its socket.
+    /// Drops in the receive queue of the reading end: its own or that of its socket.
     pub(super) receiver: u64,
 }
 
@@ -37,14 +37,14 @@ impl Drops {
         Self { tap, queues: dropped_by_queues(&text), backlog, ..Self::default() }
     }
 
-    /// What was dropped since `before`, when the queues were made anew.
+    /// Returns the drops since `before`. The queues were recreated then, so their count stays.
     pub(super) const fn since(self, before: Self) -> Self {
         let (tap, backlog) = (self.tap - before.tap, self.backlog - before.backlog);
         Self { tap, backlog, ..self }
     }
 }
 
-/// Sums `(dropped 3, overlimits 0 requeues 0)` of all queues.
+/// Returns the sum of `(dropped 3, overlimits 0 requeues 0)` over all queues.
 fn dropped_by_queues(text: &str) -> u64 {
     let counts = text.split("(dropped ").skip(1);
     counts.filter_map(|rest| rest.split(',').next()?.parse::<u64>().ok()).sum()
@@ -61,7 +61,7 @@ impl fmt::Display for Drops {
     }
 }
 
-/// Returns what `godwit dccp recv` says that it dropped.
+/// Returns the number of drops that `godwit dccp recv` prints.
 pub(super) fn unread_drops(said: &str) -> u64 {
     let line = said.lines().find(|line| line.contains(" more came and were dropped here"));
     line.and_then(|line| line.split(' ').next()?.parse().ok()).unwrap_or(0)

@@ -1,5 +1,5 @@
-//! A virtual machine with a Linux that has DCCP, at the other end of an interface in a namespace of the
-//! test's own.
+//! Virtual machine with a Linux that has DCCP, at the other end of an interface in a namespace of
+//! the test.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use crate::common::link::{inside, ip};
 use crate::common::{TempFolder, is_root, require};
 
-/// Names the folder with kernel and root file system in place of `target/linux-dccp`.
+/// Variable with the folder of kernel and root file system, instead of `target/linux-dccp`.
 const VARIABLE: &str = "GODWIT_LINUX_DCCP";
 const FOLDER: &str = "linux-dccp";
 /// Addresses of this end; those of the machine end in 2.
@@ -19,17 +19,18 @@ pub(super) const HOST: [&str; 2] = ["10.33.0.1", "fd33::1"];
 pub(super) const GUEST: [&str; 2] = ["10.33.0.2", "fd33::2"];
 const HOST_MAC: &str = "02:67:77:33:00:01";
 const GUEST_MAC: &str = "02:67:77:33:00:02";
-/// This end of the machine's interface.
+/// Name of this end of the machine's interface.
 pub(super) const TAP: &str = "tap0";
-/// The serial port of the machine can lose a character when the processor is busy, so every command
-/// is sent twice and runs if both are the same. This script compares.
+/// Name of the script that compares both copies of a command. The serial port of the machine can
+/// lose a character when the processor is busy, so every command is sent twice and runs if both
+/// copies are equal.
 const CHECKED: &str = "checked";
 const CHECK: &str = "[ \"$1\" = \"$2\" ] || exit 99\necho whole\neval \"$1\"\n";
 const WHOLE: &str = "whole";
-/// Times that a command is sent before the machine counts as broken.
+/// Number of times that a command is sent before the machine counts as broken.
 const TRIES: usize = 10;
 
-/// The machine; it ends with the value.
+/// Virtual machine that ends with the value.
 pub(super) struct Machine {
     qemu: Child,
     commands: ChildStdin,
@@ -40,7 +41,7 @@ pub(super) struct Machine {
 
 impl Machine {
     /// Starts the machine with `godwit` in `/godwit` and the files of `files` (name and contents)
-    /// in its root, at an interface in the namespace; `more` are further arguments of QEMU.
+    /// in its root, at an interface in the namespace. `more` are further arguments of QEMU.
     pub(super) fn start(
         made: &Path,
         namespace: &str,
@@ -52,7 +53,7 @@ impl Machine {
         join(namespace);
         let mut command = inside(namespace);
         command
-            // It ends with this process, however that ends.
+            // It ends with this process, in whatever way that ends.
             .args(["setpriv", "--pdeathsig", "KILL"])
             .args(["qemu-system-x86_64", "-M", "pc,accel=tcg", "-cpu", "max", "-m", "512"])
             .args(["-nodefaults", "-display", "none", "-no-reboot"])
@@ -81,14 +82,14 @@ impl Machine {
         Self { qemu, commands, answers, folder, namespace }
     }
 
-    /// Runs a command in the machine and returns what it printed.
+    /// Runs a command in the machine and returns its output.
     pub(super) fn run(&mut self, command: &str) -> String {
         let (code, printed) = self.attempt(command);
         assert_eq!(code, 0, "{command}: {printed}");
         printed
     }
 
-    /// The same of a command that may fail, with its exit code.
+    /// Runs a command in the machine that may fail, and returns its exit code and its output.
     pub(super) fn attempt(&mut self, command: &str) -> (i32, String) {
         let quoted = format!("'{}'", command.replace('\'', "'\\''"));
         for _ in 0..TRIES {
@@ -101,7 +102,7 @@ impl Machine {
         panic!("the machine never got the whole of {command}");
     }
 
-    /// Types a line in the machine; its exit code and what it printed.
+    /// Types a line in the machine, and returns its exit code and its output.
     fn type_in(&mut self, line: &str) -> (i32, String) {
         writeln!(self.commands, "{line}").expect("the machine runs");
         let mut printed = String::new();
@@ -116,8 +117,8 @@ impl Machine {
         }
     }
 
-    /// Starts a command that goes on in the machine; what it prints goes to `/tmp/{name}`. It has
-    /// printed `first` when this returns.
+    /// Starts a command that keeps running in the machine, with its output in `/tmp/{name}`, and
+    /// waits until it has printed `first`.
     pub(super) fn begin(&mut self, name: &str, command: &str, first: &str) {
         self.run(&format!(
             "rm -f /tmp/{name} /tmp/{name}.code; ({command} >/tmp/{name} 2>&1; echo $? >/tmp/{name}.code) & \
@@ -125,8 +126,8 @@ impl Machine {
         ));
     }
 
-    /// Waits until a command that [`Machine::begin`] started has ended; its exit code and what it
-    /// printed.
+    /// Waits until a command that [`Machine::begin`] started has ended, and returns its exit code
+    /// and its output.
     pub(super) fn end(&mut self, name: &str) -> (i32, String) {
         self.attempt(&format!(
             "until test -s /tmp/{name}.code; do sleep 0.1; done; cat /tmp/{name}; \
@@ -134,7 +135,7 @@ impl Machine {
         ))
     }
 
-    /// The octets of a file of the machine.
+    /// Returns the bytes of a file in the machine.
     pub(super) fn read(&mut self, path: &str) -> Vec<u8> {
         let place = self.folder.path().join("read");
         let text = self.run(&format!("gzip -c {path} | base64"));
@@ -145,17 +146,17 @@ impl Machine {
         output.stdout
     }
 
-    /// Name of the namespace with this end of the machine's interface.
+    /// Returns the name of the namespace with this end of the machine's interface.
     pub(super) fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// A command that runs what its arguments say on this end of the machine's interface.
+    /// Returns a command that runs its arguments at this end of the machine's interface.
     pub(super) fn here(&self) -> Command {
         inside(&self.namespace)
     }
 
-    /// Lets packets pass as they are.
+    /// Removes all impairments of the path.
     pub(super) fn clean_path(&mut self) {
         for device in ["eth0", "ifb0"] {
             self.run(&format!("/bin/tc qdisc replace dev {device} root pfifo limit 10000"));
@@ -165,7 +166,7 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        // Without it nothing is left to end.
+        // A failure means that the machine has ended already.
         self.qemu.kill().ok();
         self.qemu.wait().ok();
         // Another machine may follow in the namespace.
@@ -173,8 +174,8 @@ impl Drop for Machine {
     }
 }
 
-/// Returns the folder with kernel and root file system that `cargo xtask test` made; `None`, said,
-/// where no machine can be started.
+/// Returns the folder with kernel and root file system that `cargo xtask test` made; `None`, with a
+/// message, if no machine can be started.
 pub(super) fn made() -> Option<PathBuf> {
     if !(is_root() && require(&["ip", "qemu-system-x86_64", "cpio", "ldd"])) {
         return None;
@@ -191,7 +192,7 @@ pub(super) fn made() -> Option<PathBuf> {
     found
 }
 
-/// Makes the root file system of the machine: the one that was made, the binary with its libraries, and
+/// Makes the root file system of the machine: the prepared one, the binary with its libraries, and
 /// `files`.
 fn root_files(made: &Path, folder: &Path, files: &BTreeMap<String, Vec<u8>>) -> PathBuf {
     let root = folder.join("root");
@@ -222,7 +223,7 @@ fn join(namespace: &str) {
     for words in [
         format!("tuntap add dev {TAP} mode tap"),
         format!("link set {TAP} address {HOST_MAC}"),
-        // A machine that the processor holds up must not lose what waits for it.
+        // A delayed machine must not lose the packets that wait for it.
         format!("link set {TAP} txqueuelen 20000"),
         format!("link set {TAP} up"),
         format!("addr add {v4}/24 dev {TAP}"),

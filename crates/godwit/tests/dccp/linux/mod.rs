@@ -1,11 +1,11 @@
-//! Our DCCP with that of Linux 6.1, in a virtual machine: the own stack over IP or in UDP at this
-//! end, the kernel's sockets at the other. The same binary runs at both, there with `--carrier
-//! kernel`.
+//! Godwit's DCCP against that of Linux 6.1 in a virtual machine: Godwit's stack over IP or in UDP
+//! at this end, the kernel's sockets at the other. The same binary runs at both ends, with
+//! `--carrier kernel` in the machine.
 //!
-//! The test command has a sample of the parts; `cargo xtask dccp-linux` has all, on machines side
-//! by side. Environment variables say what is played: `GODWIT_DCCP_LINUX_ROUNDS` how often all are,
-//! `GODWIT_DCCP_LINUX_ONLY` which parts, by a name or the beginning of several, and
-//! `GODWIT_SIM_SEED` what the sample has.
+//! The test command plays a sample of the parts; `cargo xtask dccp-linux` plays all, on machines
+//! side by side. Environment variables select the parts: `GODWIT_DCCP_LINUX_ROUNDS` the number of
+//! rounds, `GODWIT_DCCP_LINUX_ONLY` the parts by a name or the beginning of several, and
+//! `GODWIT_SIM_SEED` the sample.
 
 mod cells;
 mod closings;
@@ -34,17 +34,17 @@ use machine::Machine;
 use parts::Part;
 use progress::Progress;
 
-/// Machines of a round.
+/// Number of machines of a round.
 const MACHINES: usize = 2;
-/// Lines of a failure that are told at once; all of them follow at the end.
+/// Number of lines of a failure to print at once; all of them follow at the end.
 const FAILURE_LINES: usize = 20;
 
-/// How much of all is played.
+/// Extent of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
-    /// Parts that the seed has chosen.
+    /// Parts that the seed chooses.
     Sample { seed: u64 },
-    /// All, so many times.
+    /// Whole rounds, this many.
     Whole { rounds: u64 },
 }
 
@@ -56,7 +56,7 @@ impl Extent {
         }
     }
 
-    /// Returns all of `choices`, or so many of them.
+    /// Returns all of `choices`, or `count` of them in a sample.
     fn choose<T>(self, mut choices: Vec<T>, count: usize) -> Vec<T> {
         if let Self::Sample { seed } = self {
             let mut random = Random::from_seed(seed);
@@ -79,12 +79,12 @@ impl Extent {
     }
 }
 
-/// What the machines share. A part that fails does not end a run that takes long.
+/// State that the machines share. A failed part does not end a long run.
 struct Run<'a> {
     extent: Extent,
     /// Folder with kernel and root file system.
     made: &'a Path,
-    /// Files that the cells send: name and contents.
+    /// Files that the parts send: name and contents.
     files: BTreeMap<String, Vec<u8>>,
     /// Arguments of QEMU.
     more_interfaces: Vec<String>,
@@ -113,7 +113,7 @@ impl<'a> Run<'a> {
     fn play_on_one_machine(&self, namespace: &str) {
         let mut machine = None;
         while let Some(part) = self.next() {
-            // One that is broken is replaced.
+            // Replace a broken machine.
             let mut ready = machine.take().unwrap_or_else(|| self.machine(namespace));
             let began = Instant::now();
             let say = |line: &str| self.progress.say(line);
@@ -129,7 +129,7 @@ impl<'a> Run<'a> {
                     let said =
                         said.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
                     self.failed(part, began, &said.unwrap_or_default());
-                    // What it left behind would disturb the next part: that gets another machine.
+                    // Leftovers of the part would disturb the next one, which gets another machine.
                 }
             }
         }
@@ -149,8 +149,8 @@ impl<'a> Run<'a> {
         lock(&self.failures).push(format!("{part}: {said}\n{repeat}"));
     }
 
-    /// Starts a machine with the files that the cells send, at both ends, and ingress that netem
-    /// can impair.
+    /// Starts a machine with the files to send at both ends, and with ingress that netem can
+    /// impair.
     fn machine(&self, namespace: &str) -> Machine {
         let mut machine = Machine::start(self.made, namespace, &self.files, &self.more_interfaces);
         for (name, octets) in &self.files {

@@ -1,4 +1,4 @@
-//! The parts of a round by their names, and what each is expected to take.
+//! Parts of a round by their names, with the expected duration of each.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,10 +12,10 @@ use super::echo;
 use super::goodput;
 use super::machine::Machine;
 
-/// Cells in the test command.
+/// Number of parts of the matrix in the test command.
 const SAMPLE: usize = 4;
 
-/// A part, which needs a machine for itself.
+/// Part that needs a machine for itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Part {
     Cell(Cell),
@@ -28,7 +28,7 @@ pub(super) enum Part {
     },
     Refusals,
     Conformance(Group),
-    /// Played when it is named, and in no round.
+    /// Throughput measurement, played only by its name, in no round.
     Goodput {
         is_short: bool,
     },
@@ -53,7 +53,7 @@ impl fmt::Display for Part {
 pub(super) fn of_round(extent: Extent) -> Vec<Part> {
     let mut chosen = cells::cells();
     if !extent.is_whole() {
-        // 16 MB through an emulated processor cost too much for each run.
+        // 16 MB through an emulated processor are too expensive for each run.
         chosen.retain(|cell| cell.particular != Trait::Many);
     }
     let mut parts: Vec<Part> = extent.choose(chosen, SAMPLE).into_iter().map(Part::Cell).collect();
@@ -67,28 +67,27 @@ pub(super) fn of_round(extent: Extent) -> Vec<Part> {
     parts
 }
 
-/// Returns the parts to play, all rounds of them: those of a round, or the one with the name `only`,
-/// or those whose names begin so.
+/// Returns the parts to play in all rounds: those of a round, or the one with the name `only`, or
+/// those whose names begin with it.
 pub(super) fn chosen(extent: Extent, only: Option<&str>) -> Vec<Part> {
     let parts = of_round(extent);
     let Some(only) = only else { return all_rounds(&parts, extent) };
     let goodput = [false, true].map(|is_short| Part::Goodput { is_short });
     if let Some(part) = goodput.into_iter().find(|part| part.to_string() == only) {
-        // It plays the rounds itself, in turn.
+        // It plays its rounds itself, in turn.
         return vec![part];
     }
     all_rounds(&named(&parts, only), extent)
 }
 
-/// Returns the parts of all rounds: in each what takes long comes first, so that the machines end
-/// together.
+/// Returns the parts of all rounds, in each the longest first, so that the machines end together.
 fn all_rounds(parts: &[Part], extent: Extent) -> Vec<Part> {
     let mut parts = parts.to_vec();
     parts.sort_by(|a, b| b.expected_s().total_cmp(&a.expected_s()));
     parts.repeat(extent.rounds() as usize)
 }
 
-/// Returns the part of that name, or those whose names begin so.
+/// Returns the part with that name, or those whose names begin with it.
 fn named(parts: &[Part], only: &str) -> Vec<Part> {
     let names: Vec<String> = parts.iter().map(ToString::to_string).collect();
     let is_whole_name = names.iter().any(|name| name == only);
@@ -104,7 +103,8 @@ fn named(parts: &[Part], only: &str) -> Vec<Part> {
     chosen
 }
 
-/// Name of a cell: sender, congestion control, version of IP, path, and what else there is to it.
+/// Returns the name of a part of the matrix: sender, congestion control, IP version, path, and
+/// special property.
 fn cell_name(cell: Cell) -> String {
     let Cell { sender, ccid, is_v6, impairment, particular } = cell;
     let sender = if sender == Sender::Ours { "ours" } else { "kernel" };
@@ -122,7 +122,7 @@ fn cell_name(cell: Cell) -> String {
     format!("cell/{sender}-{ccid}-{family}-{path}{particular}")
 }
 
-/// Returns a name of Rust in small letters with hyphens.
+/// Returns a Rust name in small letters with hyphens.
 fn words_of(name: &str) -> String {
     let mut words = String::new();
     for letter in name.chars() {
@@ -135,7 +135,7 @@ fn words_of(name: &str) -> String {
 }
 
 impl Part {
-    /// Plays the part, and asserts what must hold; the figures in words.
+    /// Plays the part, asserts its conditions, and returns the figures as text.
     pub(super) fn play(self, machine: &mut Machine, extent: Extent, say: &dyn Fn(&str)) -> String {
         if !matches!(self, Self::Cell(_)) {
             machine.clean_path();
@@ -153,7 +153,7 @@ impl Part {
         }
     }
 
-    /// Seconds that the part takes where the processors have little else to do.
+    /// Returns the seconds that the part takes on processors with little other load.
     pub(super) fn expected_s(self) -> f64 {
         match self {
             Self::Cell(Cell { impairment: Impairment::Blackout, .. }) => 20.0,

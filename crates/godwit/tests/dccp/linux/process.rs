@@ -5,33 +5,33 @@ use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 
 use super::machine::Machine;
 
-/// The binary at this end.
+/// Returns a command that runs the binary at this end.
 pub(super) fn ours(machine: &Machine, words: &str) -> Command {
     let mut command = machine.here();
     command.arg(env!("CARGO_BIN_EXE_godwit")).args(words.split_whitespace());
     command
 }
 
-/// A process of the binary at this end that waits for a connection, or has one.
+/// Process of the binary at this end that waits for a connection, or has one.
 pub(super) struct Receiver {
     child: Child,
     errors: BufReader<ChildStderr>,
 }
 
 impl Receiver {
-    /// Starts it and waits until it says that it listens.
+    /// Starts the process and waits until it prints that it listens.
     pub(super) fn start(machine: &Machine, words: &str) -> Self {
         Self::start_until(machine, words, "istening")
     }
 
-    /// Starts it and waits until its standard error has a line with `word`.
+    /// Starts the process and waits until its standard error has a line with `word`.
     pub(super) fn start_until(machine: &Machine, words: &str, word: &str) -> Self {
         let mut receiver = Self::spawn(machine, words);
         receiver.wait_for(word);
         receiver
     }
 
-    /// Starts a command that says on its standard output that it listens, and waits until it does.
+    /// Starts a command that prints on its standard output that it listens, and waits for that.
     pub(super) fn start_listing(machine: &Machine, words: &str) -> Self {
         let mut receiver = Self::spawn(machine, words);
         let output = receiver.child.stdout.take().expect("it is piped");
@@ -51,7 +51,7 @@ impl Receiver {
         Self { child, errors }
     }
 
-    /// Reads its standard error up to a line with `word`.
+    /// Reads the process's standard error up to a line with `word`.
     pub(super) fn wait_for(&mut self, word: &str) {
         let mut said = String::new();
         while !said.lines().last().is_some_and(|line| line.contains(word)) {
@@ -60,19 +60,20 @@ impl Receiver {
         }
     }
 
-    /// Its standard input.
+    /// Returns the process's standard input.
     pub(super) fn input(&mut self) -> &mut impl std::io::Write {
         self.child.stdin.as_mut().expect("it is piped")
     }
 
-    /// Sends it SIGINT.
+    /// Sends SIGINT to the process.
     pub(super) fn interrupt(&self) {
         let pid = self.child.id().to_string();
         let status = Command::new("kill").args(["-INT", &pid]).status().expect("kill runs");
         assert!(status.success(), "{status}");
     }
 
-    /// Waits for its end; its exit code and what it printed to standard output and error.
+    /// Waits for the end of the process, and returns its exit code and its output to standard
+    /// output and error.
     pub(super) fn wait(mut self) -> (ExitStatus, Vec<u8>, String) {
         drop(self.child.stdin.take());
         let mut output = Vec::new();
@@ -81,14 +82,14 @@ impl Receiver {
         (self.child.wait().expect("it was started here"), output, errors)
     }
 
-    /// Waits for its end, which must be a good one; what it printed to the standard output.
+    /// Waits for the end of the process, which must succeed, and returns its standard output.
     pub(super) fn end(self) -> Vec<u8> {
         let (status, output, errors) = self.wait();
         assert!(status.success(), "{status}: {errors}");
         output
     }
 
-    /// Ends it.
+    /// Kills the process.
     pub(super) fn stop(mut self) {
         self.child.kill().expect("it was started here");
         self.child.wait().expect("it was started here");

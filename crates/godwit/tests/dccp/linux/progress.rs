@@ -1,4 +1,4 @@
-//! What has been played, as lines that are seen at once.
+//! Progress of the parts, as lines that appear at once.
 
 use std::io::Write as _;
 use std::sync::{Mutex, PoisonError};
@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use super::parts::Part;
 
-/// The count of parts, and the time that they took.
+/// Count of parts, and the time that they took.
 pub(super) struct Progress {
     began: Instant,
     parts: usize,
     expected_s: f64,
-    /// Lines go past the capture of the test runner, for someone who waits.
+    /// True if lines bypass the capture of the test runner, for a waiting user.
     is_live: bool,
     done: Mutex<Done>,
 }
@@ -19,14 +19,14 @@ pub(super) struct Progress {
 #[derive(Clone, Copy, Debug, Default)]
 struct Done {
     parts: usize,
-    /// Of those parts.
+    /// Expected seconds of the finished parts.
     expected_s: f64,
 }
 
 impl Progress {
     pub(super) fn new(parts: &[Part], is_live: bool) -> Self {
         if is_live {
-            // The name of the test stands before this without an end of line.
+            // The test runner has printed the name of the test without an end of line.
             write("\n");
         }
         let expected_s = parts.iter().map(|part| part.expected_s()).sum();
@@ -43,7 +43,8 @@ impl Progress {
         }
     }
 
-    /// Prints how a part ended, how many have, and the time until all have.
+    /// Prints the result of a part, the number of finished parts, and the time until all are
+    /// finished.
     pub(super) fn ended(&self, part: Part, took: Duration, said: &str) {
         let done = {
             let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,16 +68,16 @@ impl Progress {
 /// Writes to the standard output past the capture of the test runner.
 fn write(text: &str) {
     let mut output = std::io::stdout();
-    // Who does not read them does not miss them.
+    // Without a reader nothing is lost.
     let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
 }
 
-/// Seconds until all is done, when so much of what was expected took `passed_s`.
+/// Returns the seconds until all is done, if `done_s` of the expected `expected_s` took `passed_s`.
 fn time_left(passed_s: f64, done_s: f64, expected_s: f64) -> f64 {
     passed_s * (expected_s - done_s).max(0.0) / done_s.max(f64::MIN_POSITIVE)
 }
 
-/// Minutes and seconds.
+/// Formats seconds as minutes and seconds.
 fn minutes(seconds: f64) -> String {
     let seconds = seconds.round() as u64;
     format!("{}:{:02}", seconds / 60, seconds % 60)

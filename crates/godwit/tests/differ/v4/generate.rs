@@ -9,7 +9,7 @@ use super::super::choices::{
 use super::super::names;
 use super::commands;
 
-/// Returns what all sequences of a batch share: the classes, and globals at random.
+/// Returns the common part of all sequences of a batch: the classes, and random globals.
 pub(super) fn globals(random: &mut Random) -> Value {
     let mut globals = Map::new();
     globals.insert("valid-lifetime".to_owned(), json!(4000));
@@ -78,7 +78,7 @@ fn class_members(random: &mut Random, class: &mut Map<String, Value>) {
     add_lifetimes(random, class, "valid", 3600);
 }
 
-/// Some `option-data`.
+/// Returns random `option-data`.
 fn options(random: &mut Random) -> Vec<Value> {
     let menu = [
         json!({ "name": "routers", "data": "192.0.2.1" }),
@@ -103,7 +103,8 @@ fn options(random: &mut Random) -> Vec<Value> {
     some_options(random, &menu)
 }
 
-/// Returns a sequence: its scope (a subnet, or a shared network), its relay agent's address, and its steps.
+/// Returns a sequence: its scope (a subnet, or a shared network), its relay agent's address, and
+/// its steps.
 pub(super) fn sequence(random: &mut Random) -> Value {
     let scope = if random.chance(1, 4) { network(random) } else { subnet(random, 0, 24) };
     let relay = if random.chance(1, 8) { "@.129" } else { "@.1" };
@@ -114,12 +115,12 @@ pub(super) fn sequence(random: &mut Random) -> Value {
     json!({ "scope": scope, "relay": relay, "steps": steps })
 }
 
-/// Returns a sequence of clients that send their messages themselves: as a broadcast, or to the
-/// server.
+/// Returns a sequence of clients that send their messages without a relay agent: as a broadcast, or
+/// to the server.
 pub(super) fn direct_sequence(random: &mut Random) -> Value {
     let mut sequence = sequence(random);
     if random.chance(1, 3) {
-        // Of a network's subnets the first counts.
+        // The first of a network's subnets counts.
         let scope = &mut sequence["scope"];
         match scope.get_mut("subnet4") {
             Some(subnets) => subnets[0]["interface"] = json!("@if"),
@@ -156,7 +157,7 @@ fn network(random: &mut Random) -> Value {
     network
 }
 
-/// A subnet from address `first` of the sequence's addresses on.
+/// Returns a subnet that begins at address `first` of the sequence's addresses.
 fn subnet(random: &mut Random, first: u64, length: u64) -> Value {
     let mut pools = Vec::new();
     let mut from = first + 10;
@@ -212,14 +213,14 @@ fn subnet(random: &mut Random, first: u64, length: u64) -> Value {
         ],
     );
     add_lifetimes(random, map, "valid", 2000);
-    // The subnets of a network have to agree in it.
+    // The subnets of a network have to agree on it.
     if length == 24 {
         add_some(random, map, 7, &[("authoritative", json!(true))]);
     }
     subnet
 }
 
-/// Gives client 1 two reservations, of which the second has all that the subnet's pool has.
+/// Gives client 1 two reservations, of which the second has all addresses of the subnet's pool.
 fn reserve_twice(random: &mut Random, subnet: &mut Map<String, Value>, first: u64) {
     let pool = first + 10;
     let to = pool + random.below(2);
@@ -261,7 +262,7 @@ pub(super) fn host(random: &mut Random, first: u64, client: u64, slot: u64) -> V
     Value::Object(host)
 }
 
-/// What a client puts into each of its messages.
+/// Returns the options of each of a client's messages.
 fn client_options(random: &mut Random) -> Vec<Value> {
     let asked = ["01030f060c2a", "010306", "0f7787", "2b420ce0", "3342436c74", "79ff", ""];
     let identifiers = ["01$mac", "ff00000001000100$mac", "00616263$net", "0102$net"];
@@ -294,11 +295,11 @@ fn client_options(random: &mut Random) -> Vec<Value> {
     options
 }
 
-/// A message of one of `clients`, the sequence's message number `at`.
+/// Returns a message of one of `clients`, the sequence's message number `at`.
 fn step(random: &mut Random, clients: &[Vec<Value>], at: u64) -> Value {
     let client = if at < 2 || random.chance(2, 3) { 0 } else { random.below(CLIENTS) };
     let mut options = clients[client as usize].clone();
-    // DHCP message types of RFC 2131 §3.1: most of what clients send is the usual exchange.
+    // DHCP message types of RFC 2131 §3.1: mostly the usual exchange.
     let usual: &[u64] = match at {
         0 => &[1],
         1 => &[3],
@@ -319,7 +320,7 @@ fn step(random: &mut Random, clients: &[Vec<Value>], at: u64) -> Value {
             options.push(json!([50, address]));
             options.push(json!([54, if random.chance(9, 10) { "$server" } else { "c0000263" }]));
         }
-        // A client that was started again.
+        // A restarted client.
         (3, 2) => options.push(json!([50, address])),
         (4, _) => {
             options.push(json!([50, address]));
@@ -329,7 +330,7 @@ fn step(random: &mut Random, clients: &[Vec<Value>], at: u64) -> Value {
             step["ciaddr"] = json!(address);
             options.push(json!([54, "$server"]));
         }
-        // Renewing, or informing.
+        // Renewal, or INFORM.
         (3 | 8, _) => step["ciaddr"] = json!(address),
         _ => {}
     }
@@ -337,7 +338,7 @@ fn step(random: &mut Random, clients: &[Vec<Value>], at: u64) -> Value {
         step["flags"] = json!(0x8000);
     }
     if random.chance(1, 20) {
-        // Said again.
+        // A repeated option.
         let type_again = json!([53, format!("{kind:02x}")]);
         let again = options.iter().find(|option| option[0] == 50).unwrap_or(&type_again).clone();
         options.push(again);

@@ -1,4 +1,4 @@
-//! DHCPv4 messages of steps, and the fields of replies, read by code of their own.
+//! DHCPv4 messages of steps, and the fields of replies, read by the test's own code.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -11,7 +11,7 @@ use super::super::value::{Fields, Learned, hex, octets};
 /// Length of the fixed fields with the magic cookie (RFC 2131 §2, §3).
 const HEADER_LEN: usize = 240;
 
-/// Returns the octets of the message of `step` under `xid`, sent by way of the relay agent `relay`.
+/// Returns the bytes of the message of `step` under `xid`, sent through the relay agent `relay`.
 pub(super) fn message(step: &Value, relay: Ipv4Addr, xid: u32, learned: &Learned) -> Vec<u8> {
     let mut message = vec![0; 236];
     let text = |name: &str| step[name].as_str().unwrap_or(if name == "mac" { "$mac" } else { "" });
@@ -45,7 +45,7 @@ pub(super) fn xid(message: &[u8]) -> Option<u32> {
     message.get(4..8).and_then(|octets| octets.try_into().ok()).map(u32::from_be_bytes)
 }
 
-/// Returns the fields of a reply; those of text that is no message are in one field.
+/// Returns the fields of a reply; data that is not a message becomes one field.
 pub(super) fn fields(reply: &[u8]) -> Fields {
     let mut fields = Fields::new();
     let Some((header, options)) = reply.split_at_checked(HEADER_LEN) else {
@@ -80,7 +80,7 @@ pub(super) fn fields(reply: &[u8]) -> Fields {
     fields
 }
 
-/// Adds the options of one field to `values`; parts of an option are joined (RFC 3396).
+/// Adds the options of one field to `values`, and joins parts of an option (RFC 3396).
 fn read_options(mut octets: &[u8], values: &mut BTreeMap<u8, Vec<u8>>) {
     while let [code, rest @ ..] = octets {
         octets = rest;
@@ -97,7 +97,7 @@ fn read_options(mut octets: &[u8], values: &mut BTreeMap<u8, Vec<u8>>) {
     }
 }
 
-/// Adds what the client of a reply knows from then on.
+/// Adds the values that the client of a reply knows from then on.
 pub(super) fn learn(reply: &Fields, learned: &mut Learned) {
     let bytes = |text: &String| octets(text, &Learned::new());
     if let Some(address) = reply.get("yiaddr").map(bytes)
@@ -110,7 +110,7 @@ pub(super) fn learn(reply: &Fields, learned: &mut Learned) {
     }
 }
 
-/// Name of the type of a message.
+/// Returns the name of a message type.
 pub(super) fn type_name(kind: Option<u64>) -> String {
     let names = ["DISCOVER", "OFFER", "REQUEST", "DECLINE", "ACK", "NAK", "RELEASE", "INFORM"];
     let name = kind.and_then(|kind| names.get((kind as usize).checked_sub(1)?));
@@ -121,18 +121,18 @@ pub(super) fn type_name(kind: Option<u64>) -> String {
     }
 }
 
-/// Name of the type of a reply.
+/// Returns the name of the type of a reply.
 pub(super) fn name(fields: &Fields) -> String {
     let kind = fields.get("option 53");
     type_name(kind.and_then(|kind| u64::from_str_radix(kind, 16).ok()))
 }
 
-/// Name of a message with what kind of request it is (RFC 2131 §4.3.2, §4.3.6), or whether its client
-/// `was_offered` an address before.
+/// Returns the name of a message with its kind of request (RFC 2131 §4.3.2, §4.3.6), or with a note
+/// if its client `was_offered` an address before.
 fn sent_name(message: &[u8], was_offered: bool) -> String {
     let fields = fields(message);
     let octets = |name: &str| fields.get(name).filter(|text| text.contains(|c| c != '0'));
-    // It may be said twice.
+    // The message may have it twice.
     let kind = octets("option 53").and_then(|text| text.get(..2));
     let kind = kind.and_then(|text| u64::from_str_radix(text, 16).ok());
     let name = type_name(kind);
@@ -148,8 +148,8 @@ fn sent_name(message: &[u8], was_offered: bool) -> String {
     format!("{name} {state}")
 }
 
-/// Returns what a message says of its client, which `was_offered` an address before or not, and of
-/// an address.
+/// Returns the client and the address in a message. `was_offered` is true if the client got an
+/// offer before.
 pub(super) fn asked(message: &[u8], was_offered: bool) -> ClientMessage {
     let fields = fields(message);
     let named = ["ciaddr", "option 50"].map(|name| fields.get(name));
@@ -170,7 +170,7 @@ pub(super) fn asked(message: &[u8], was_offered: bool) -> ClientMessage {
     }
 }
 
-/// Returns whether a label of an option 81, hexadecimal digits, has a dot of its own.
+/// Returns true if a label of an option 81, in hexadecimal digits, contains a dot.
 fn has_dot_in_label(value: &str) -> bool {
     let octets = octets(value, &Learned::new());
     let [flags, _, _, rest @ ..] = &*octets else { return false };

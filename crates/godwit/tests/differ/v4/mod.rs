@@ -1,6 +1,6 @@
-//! DHCPv4: a sequence has the addresses 10.x.y.0/24. `@.` in its texts stands for their first three
-//! numbers, `@mac1` for the hardware address of client 1, `@net` for the name of a network, and `$net`
-//! in octets for those three numbers.
+//! Family DHCPv4 of the comparison: a sequence has the addresses 10.x.y.0/24. In its texts `@.` is
+//! replaced by their first three numbers, `@mac1` by the hardware address of client 1, and `@net`
+//! by the name of a network; in its bytes `$net` is replaced by those three numbers.
 
 mod commands;
 mod generate;
@@ -18,19 +18,19 @@ use super::held::{ClientMessage, PoolNumber};
 use super::protocol::Protocol;
 use super::value::{Fields, Learned};
 
-/// Links of DHCPv4 without relay agents, and sequences at a time.
+/// Number of links of DHCPv4 without relay agents, and of sequences at a time.
 pub(super) const DIRECT_LINKS: usize = 24;
 
-/// DHCPv4 from clients themselves.
+/// Protocol DHCPv4 without relay agents.
 pub(super) struct V4Direct;
 
-/// DHCPv4 through relay agents.
+/// Protocol DHCPv4 through relay agents.
 pub(super) struct V4;
 
 /// Address of the relay agent of the link whose client ends a burst.
 pub(super) const LAST_RELAY: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 1);
 
-/// That link.
+/// Prefix of that link.
 pub(super) const LAST_LINK: &str = "10.255.255.0/24";
 
 impl Protocol for V4 {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::super::held::PoolNumber;
 use super::super::value::{Learned, octets};
 
-/// Returns the address that hexadecimal digits stand for.
+/// Returns the address in hexadecimal digits.
 pub(super) fn address(digits: &str) -> Option<Ipv4Addr> {
     let octets = octets(digits, &Learned::new());
     <[u8; 4]>::try_from(octets).ok().map(Ipv4Addr::from)
@@ -17,7 +17,7 @@ fn subnets(scope: &Value) -> &[Value] {
     scope["subnet4"].as_array().map_or_else(|| std::slice::from_ref(scope), Vec::as_slice)
 }
 
-/// Returns the pool that has `address`.
+/// Returns the pool that contains `address`.
 pub(super) fn pool(scope: &Value, address: Ipv4Addr) -> Option<PoolNumber> {
     let has = |pool: &Value| {
         let (first, last) = pool["pool"].as_str()?.split_once(" - ")?;
@@ -30,8 +30,8 @@ pub(super) fn pool(scope: &Value, address: Ipv4Addr) -> Option<PoolNumber> {
     })
 }
 
-/// Returns for whom `address` is reserved: for a client with one of `identities` (true), for others
-/// alone, or for nobody.
+/// Returns the reservation of `address`: `true` if it is for a client with one of `identities`,
+/// `false` if it is only for others, `None` without one.
 pub(super) fn reserved(scope: &Value, address: Ipv4Addr, identities: &[String]) -> Option<bool> {
     let address = address.to_string();
     let hosts = subnets(scope).iter().filter_map(|subnet| subnet["reservations"].as_array());

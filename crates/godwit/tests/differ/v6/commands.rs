@@ -40,7 +40,7 @@ pub(super) fn step(random: &mut Random) -> Value {
     json!({ "client": client, "command": name, "arguments": arguments })
 }
 
-/// Returns arguments that name what a client has for its first association of a kind.
+/// Returns arguments that name the lease of a client's first association of a kind.
 fn leased(random: &mut Random, client: u64) -> Value {
     if random.chance(1, 2) {
         json!({ "ip-address": format!("@naa{client}") })
@@ -60,11 +60,11 @@ fn reservation(random: &mut Random, subnet: u64, client: u64, duid: &str) -> (&'
     }
     let mut host = generate::host(random, subnet, client, client);
     host["subnet-id"] = json!(subnet);
-    // Kea 3.0 does not come back from some `reservation-update`.
+    // Kea 3.0 hangs after some `reservation-update` commands.
     ("reservation-add", json!({ "operation-target": "memory", "reservation": host }))
 }
 
-/// Returns the arguments that make a lease, or change what a client `has`.
+/// Returns the arguments that make a lease, or change the client's lease if it `has` one.
 fn lease(random: &mut Random, subnet: u64, duid: &str, has: bool) -> Value {
     let client = &duid["@duid".len()..];
     // An association that has a lease gets no second one.

@@ -1,13 +1,14 @@
-//! The fields of a message, read by code of its own that takes whatever a server may send.
+//! Fields of a message, read by the test's own code, which accepts everything that a server may
+//! send.
 //!
-//! What the associations of a kind have is one field each, in the order of their IAIDs: how many there
-//! are in a message does not change a difference's name.
+//! The contents of all associations of a kind become one field each, in the order of their IAIDs:
+//! the number of associations in a message does not change the name of a difference.
 
 use std::net::Ipv6Addr;
 
 use super::super::value::{Fields, hex};
 
-/// Options by code, in the order of their codes.
+/// Options with their codes, in the order of the codes.
 type Options<'m> = Vec<(u16, &'m [u8])>;
 
 const IA_NA: u16 = 3;
@@ -17,10 +18,10 @@ const STATUS_CODE: u16 = 13;
 const IA_PD: u16 = 25;
 const IA_PREFIX: u16 = 26;
 
-/// Length of what a relay agent puts before its options (RFC 9915 §9).
+/// Length of the fields that a relay agent puts before its options (RFC 9915 §9).
 const RELAY_LEN: usize = 34;
 
-/// Returns the transaction id of the message inside of all levels.
+/// Returns the transaction id of the message inside all relay levels.
 pub(super) fn xid(message: &[u8]) -> Option<u32> {
     let mut message = message;
     while let Some((_, inner)) = level(message) {
@@ -30,7 +31,7 @@ pub(super) fn xid(message: &[u8]) -> Option<u32> {
     octets.try_into().ok().map(|octets| u32::from_be_bytes(octets) & 0xff_ffff)
 }
 
-/// Returns the fields of a message; one that cannot be read has what is left of it in `malformed`.
+/// Returns the fields of a message; the unreadable rest of a malformed one is in `malformed`.
 pub(super) fn fields(message: &[u8]) -> Fields {
     let mut fields = Fields::new();
     let mut message = message;
@@ -100,7 +101,7 @@ fn put_associations(
         ("rest", all(&|one| one.rest.clone())),
     ];
     for (name, text) in named {
-        // Timers of 0 are as good as none.
+        // Timers of 0 count as missing.
         let nothing = if ["t1", "t2"].contains(&name) { "0, " } else { "-, " };
         if text.contains(|c: char| !nothing.contains(c)) {
             fields.insert(format!("{kind} {name}"), text);
@@ -108,7 +109,7 @@ fn put_associations(
     }
 }
 
-/// Adds a value to the field `name`, which may be there already.
+/// Adds a value to the field `name`, which may exist already.
 fn add(fields: &mut Fields, name: String, value: &str) {
     let field = fields.entry(name).or_default();
     if !field.is_empty() {
@@ -117,7 +118,8 @@ fn add(fields: &mut Fields, name: String, value: &str) {
     field.push_str(value);
 }
 
-/// Returns the options of the outermost level and the message in it; nothing for one without levels.
+/// Returns the options of the outermost relay level and the message in it; `None` for a message
+/// without levels.
 fn level(message: &[u8]) -> Option<(Options<'_>, &[u8])> {
     if !matches!(message.first(), Some(12 | 13)) {
         return None;
@@ -127,7 +129,7 @@ fn level(message: &[u8]) -> Option<(Options<'_>, &[u8])> {
     Some((options.clone(), inner))
 }
 
-/// Returns the options in `octets`; nothing when one is cut off.
+/// Returns the options in `octets`; `None` if one is cut off.
 fn options(mut octets: &[u8]) -> Option<Options<'_>> {
     let mut options = Vec::new();
     while !octets.is_empty() {
@@ -141,7 +143,7 @@ fn options(mut octets: &[u8]) -> Option<Options<'_>> {
     Some(options)
 }
 
-/// Returns the code of a status; its text is for people.
+/// Returns the code of a status without its text, which is for people.
 fn status(value: &[u8]) -> String {
     value.get(..2).map_or_else(|| "cut".to_owned(), |code| number(code).to_string())
 }
@@ -150,7 +152,7 @@ fn number(octets: &[u8]) -> u32 {
     octets.iter().fold(0, |number, octet| number << 8 | u32::from(*octet))
 }
 
-/// An identity association.
+/// Identity association.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Association {
     pub(super) iaid: u32,
@@ -158,20 +160,20 @@ pub(super) struct Association {
     t2_s: u32,
     status: Option<String>,
     pub(super) items: Vec<Item>,
-    /// Other options.
+    /// Other options of the association.
     rest: String,
 }
 
-/// An address or a prefix in an association.
+/// Address or prefix in an association.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Item {
-    /// As text: a prefix with its length.
+    /// Address, or prefix with its length, as text.
     resource: String,
     pub(super) preferred_s: u32,
     pub(super) valid_s: u32,
-    /// The address; before that of a prefix its length.
+    /// Bytes of the address, with the prefix length before them for a prefix.
     pub(super) octets: Vec<u8>,
-    /// Its options.
+    /// Options of the address or prefix.
     rest: String,
 }
 
@@ -194,7 +196,7 @@ impl Association {
 }
 
 impl Item {
-    /// Reads an address, or a prefix of which a length of `length_len` octets comes first.
+    /// Reads an address, or a prefix after a length of `length_len` bytes.
     fn read(value: &[u8], length_len: usize) -> Option<Self> {
         let (lifetimes, value) = if length_len == 0 {
             let (address, rest) = value.split_at_checked(16)?;

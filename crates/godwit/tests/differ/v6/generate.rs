@@ -8,7 +8,7 @@ use super::super::choices::{
 };
 use super::steps;
 
-/// Returns what all sequences of a batch share: the classes, and globals at random.
+/// Returns the common part of all sequences of a batch: the classes, and random globals.
 pub(super) fn globals(random: &mut Random) -> Value {
     let mut globals = Map::new();
     globals.insert("valid-lifetime".to_owned(), json!(4000));
@@ -65,7 +65,7 @@ pub(super) fn globals(random: &mut Random) -> Value {
     Value::Object(globals)
 }
 
-/// Adds bounds of the lifetimes that clients may ask for to some globals.
+/// Adds bounds of the lifetimes that clients may request to some globals.
 fn add_bounds(random: &mut Random, globals: &mut Map<String, Value>) {
     if random.chance(1, 4) {
         globals.insert("min-valid-lifetime".to_owned(), json!(1500));
@@ -78,7 +78,7 @@ fn add_bounds(random: &mut Random, globals: &mut Map<String, Value>) {
     }
 }
 
-/// Returns some `option-data`.
+/// Returns random `option-data`.
 fn options(random: &mut Random) -> Vec<Value> {
     let menu = [
         json!({ "name": "dns-servers", "data": "2001:db8:fff1::53, 2001:db8:fff1::54" }),
@@ -102,16 +102,16 @@ fn options(random: &mut Random) -> Vec<Value> {
     some_options(random, &menu)
 }
 
-/// Returns a sequence: its scope (a subnet, or a shared network), the levels of its relay agents, and
-/// its steps.
+/// Returns a sequence: its scope (a subnet, or a shared network), the levels of its relay agents,
+/// and its steps.
 pub(super) fn sequence(random: &mut Random) -> Value {
     let scope = if random.chance(1, 4) { network(random) } else { subnet(random, 0, true) };
     let relay = relay(random);
     json!({ "scope": scope, "relay": relay, "steps": steps::steps(random) })
 }
 
-/// Returns a sequence on a link of its own: of clients themselves, through Lightweight DHCPv6 Relay
-/// Agents (RFC 6221), which name no link, or through relay agents that do.
+/// Returns a sequence on a link of its own: of clients without relay agents, through Lightweight
+/// DHCPv6 Relay Agents (RFC 6221), which name no link, or through relay agents that do.
 pub(super) fn sequence_on_links(random: &mut Random) -> Value {
     let mut sequence = sequence(random);
     if random.chance(2, 3) {
@@ -172,7 +172,7 @@ fn network(random: &mut Random) -> Value {
     network
 }
 
-/// Returns a subnet, number `number` of the sequence's; one `is_alone` that is in no network.
+/// Returns subnet number `number` of the sequence, which `is_alone` if it is in no network.
 fn subnet(random: &mut Random, number: u64, is_alone: bool) -> Value {
     let mut subnet = Map::new();
     subnet.insert("subnet".to_owned(), json!(format!("@:{number}::/64")));
@@ -190,7 +190,7 @@ fn subnet(random: &mut Random, number: u64, is_alone: bool) -> Value {
         if random.chance(1, 3) {
             let mut further = host(random, number, 1, CLIENTS);
             if random.chance(1, 2) {
-                // The first address of the first pool, which may be the only one.
+                // The first address of the first pool, which may have only that one.
                 further["ip-addresses"] = json!([format!("@:{number}::10")]);
             }
             add_host(&mut hosts, further);
@@ -215,8 +215,9 @@ fn subnet(random: &mut Random, number: u64, is_alone: bool) -> Value {
     );
     add_lifetimes(random, &mut subnet, "valid", 2000);
     add_lifetimes(random, &mut subnet, "preferred", 1600);
-    // The subnets of a network have to agree in the first two. Where they do not in the others, Kea
-    // takes those of the selected subnet for a client without a lease, then those of the lease's.
+    // The subnets of a network have to agree in the first two. If they differ in the others, Kea
+    // takes those of the selected subnet for a client without a lease, later those of the lease's
+    // subnet.
     if is_alone {
         let choices = [("rapid-commit", json!(true)), ("interface-id", json!("@net"))];
         add_some(random, &mut subnet, 3, &choices);
@@ -227,8 +228,9 @@ fn subnet(random: &mut Random, number: u64, is_alone: bool) -> Value {
     Value::Object(subnet)
 }
 
-/// Adds to one of `count` pools what pools of both kinds may have. Of several Kea begins at the one that it
-/// took something from last, be another open to the client: those have no guard.
+/// Adds to one of `count` pools the keys that pools of both kinds may have. With several pools Kea
+/// begins at the one that it took from last, even if another one is open to the client, so those
+/// pools get no guard.
 fn add_pool_terms(random: &mut Random, pool: &mut Map<String, Value>, count: u64) {
     if random.chance(1, 4) {
         pool.insert("option-data".to_owned(), Value::Array(options(random)));
@@ -243,7 +245,8 @@ fn pools(random: &mut Random, number: u64) -> Value {
     let mut from = 0x10;
     let count = random.below(3);
     for _ in 0..count {
-        // Of several pools Kea goes through the last one before it takes what came back to the first.
+        // With several pools Kea goes through the last one before it takes released addresses of
+        // the first.
         let to = from + if count > 1 { 4 } else { random.below(5) };
         let mut pool = Map::new();
         let text = format!("@:{number}::{from:x} - @:{number}::{to:x}");
@@ -255,7 +258,7 @@ fn pools(random: &mut Random, number: u64) -> Value {
     Value::Array(pools)
 }
 
-/// Returns pools of prefixes, of 4 to 16 each.
+/// Returns pools of prefixes, with 4 to 16 prefixes each.
 fn pd_pools(random: &mut Random, number: u64) -> Value {
     let mut pools = Vec::new();
     let count = 1 + random.below(2);
@@ -305,7 +308,7 @@ pub(super) fn host(random: &mut Random, number: u64, client: u64, slot: u64) -> 
     Value::Object(host)
 }
 
-/// Returns the levels of one relay agent or of two, the one nearest to the client first.
+/// Returns the levels of one or two relay agents, the one nearest to the client first.
 fn relay(random: &mut Random) -> Value {
     let others = ["@:1::1", "@:f::1", "::", "@:e::1"];
     let link = if random.chance(1, 5) { *pick(random, &others) } else { "@:0::1" };
@@ -318,7 +321,8 @@ fn relay(random: &mut Random) -> Value {
         }
     }
     if random.chance(1, 6) {
-        // RFC 6422: an option that may be supplied by default, and two that have to be allowed.
+        // RFC 6422: an option that a relay agent may supply by default, and two that the
+        // configuration has to allow.
         let supplied = ["004100050365727000", "006e0001aa", "00170010$net.00000000000000000077"];
         options.push(json!([66, pick(random, &supplied)]));
     }

@@ -1,4 +1,5 @@
-//! Messages of steps: their octets, what a client learns from replies, and names of messages.
+//! Messages of steps: their bytes, the values that a client learns from replies, and names of
+//! messages.
 
 use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
@@ -12,20 +13,20 @@ use super::fields::{self, fields};
 /// Longest message of a sequence.
 const MESSAGE_LEN_MAX: usize = 4096;
 
-/// Kinds of associations and their IAIDs, each with the name of what was learned of it.
+/// Kinds of associations and their IAIDs, each with the name of its learned value.
 const LEASED: [(&str, u32, &str); 4] =
     [("na", 1, "naa"), ("na", 2, "nab"), ("pd", 1, "pda"), ("pd", 2, "pdb")];
 
-/// Fields with what is leased.
+/// Fields with leased addresses and prefixes.
 pub(super) const LEASED_FIELDS: [&str; 2] = ["na addresses", "pd prefixes"];
 
-/// Fields with the lifetimes of what [`LEASED_FIELDS`] have, in the same order.
+/// Fields with the lifetimes of [`LEASED_FIELDS`], in the same order.
 const LIFETIME_FIELDS: [&str; 2] = ["na lifetimes", "pd lifetimes"];
 
 /// Fields with status codes.
 pub(super) const STATUSES: [&str; 3] = ["status", "na status", "pd status"];
 
-/// Returns the octets of the message of `step` under `xid` within the levels of `relay`, the one
+/// Returns the bytes of the message of `step` under `xid` within the levels of `relay`, the one
 /// nearest to the client first. A client sends its identifier unless the step has another option 1.
 pub(super) fn message(step: &Value, relay: &Value, xid: u32, learned: &Learned) -> Vec<u8> {
     let mut inner = [0; MESSAGE_LEN_MAX];
@@ -52,7 +53,8 @@ pub(super) fn message(step: &Value, relay: &Value, xid: u32, learned: &Learned) 
     message
 }
 
-/// Appends association number `at` with what it names; what was never learned is left out.
+/// Appends association number `at` with its addresses or prefixes, except those that the client
+/// never learned.
 fn put_ia(writer: &mut MessageWriter<'_>, at: u64, ia: &Value, learned: &Learned) {
     let kind = if ia["kind"] == "pd" { IaKind::Pd } else { IaKind::Na };
     let mark = writer.ia(kind, ia["iaid"].as_u64().unwrap_or(at + 1) as u32, 0, 0);
@@ -71,8 +73,8 @@ fn put_ia(writer: &mut MessageWriter<'_>, at: u64, ia: &Value, learned: &Learned
     writer.end(mark);
 }
 
-/// Returns `message` within a level. A relay agent next to a client names it by its link-local
-/// address.
+/// Returns `message` inside a relay level. The relay agent next to a client names it by its
+/// link-local address.
 fn relayed(
     hop_count: u8,
     level: &Value,
@@ -97,7 +99,7 @@ fn relayed(
     buffer
 }
 
-/// Returns the link-local address that is made of a link-layer address (RFC 4291 appendix A).
+/// Returns the link-local address for a link-layer address (RFC 4291 appendix A).
 pub(super) fn link_local(mac: &[u8]) -> Option<Ipv6Addr> {
     let &[a, b, c, d, e, f] = mac else { return None };
     let begin = u128::from(0xfe80_u16) << 112;
@@ -120,7 +122,7 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_default()
 }
 
-/// Adds what the client of a reply knows from then on: the server, and what it was given for each
+/// Adds the values that the client of a reply knows from then on: the server, and the lease of each
 /// association.
 pub(super) fn learn(reply: &[u8], learned: &mut Learned) {
     let fields = fields(reply);
@@ -139,12 +141,12 @@ pub(super) fn learn(reply: &[u8], learned: &mut Learned) {
     }
 }
 
-/// Returns the numbers in a sequence of the subnets that what a reply gives is from.
+/// Returns the numbers in a sequence of the subnets of the leases in a reply.
 pub(super) fn given_numbers(reply: &Fields) -> impl Iterator<Item = u16> {
     let texts = LEASED_FIELDS.iter().filter_map(|name| reply.get(*name));
     let resources = texts.flat_map(|text| text.split([',', ' ']));
     let addresses = resources.filter_map(|text| text.split('/').next()?.parse::<Ipv6Addr>().ok());
-    // Pools of prefixes begin at 8000 and 9000 and reservations at 8000 and c000, each with 100 for
+    // Pools of prefixes begin at 8000 and 9000 and reservations at 8000 and c000, each plus 100 for
     // the second subnet.
     addresses.map(|address| match address.segments()[3] {
         number if number < 0x8000 => number,
@@ -159,8 +161,8 @@ pub(super) fn type_name(fields: &Fields) -> String {
     known.map_or_else(|| format!("type {kind}"), |kind| kind.name().to_owned())
 }
 
-/// Returns the name of a message's type with the status codes in it, and whether it gives one
-/// address or prefix twice, or withdraws from one association what it gives to another.
+/// Returns the name of a message's type with the status codes in it, and with a note if it gives
+/// one address or prefix twice, or withdraws from one association what it gives to another.
 pub(super) fn gist(fields: &Fields) -> String {
     let parts = |name: &str| -> Vec<String> {
         let text = fields.get(name).map_or("", String::as_str);
@@ -193,9 +195,9 @@ pub(super) fn gist(fields: &Fields) -> String {
     gist
 }
 
-/// Returns the name of a client's message with the kinds of its associations, and whether there are
-/// several, whether it wants its lease at once, whether its client was given something before (a
-/// REQUEST: had a lease), and what its associations name.
+/// Returns the name of a client's message with the kinds of its associations, and with notes: if
+/// there are several, if the client requests its lease at once, if it got something before (a
+/// REQUEST: had a lease), and what its associations contain.
 pub(super) fn sent_name(message: &[u8], learned: &Learned) -> String {
     let fields = fields(message);
     let mut words = vec![type_name(&fields)];
@@ -225,8 +227,8 @@ pub(super) fn sent_name(message: &[u8], learned: &Learned) -> String {
     words.join(" ")
 }
 
-/// Returns whether an association of a message does not name what its client was given, and whether one
-/// names something else.
+/// Returns two flags: true if an association of a message does not contain the client's lease, and
+/// true if one contains something else.
 fn naming(message: &[u8], learned: &Learned) -> (bool, bool) {
     let mut found = (false, false);
     for (kind, iaid, name) in LEASED {

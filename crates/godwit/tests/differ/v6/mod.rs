@@ -1,8 +1,9 @@
-//! DHCPv6: a sequence has the prefix 2001:db8:x::/48. `@:` in its texts stands for the beginning of its
-//! addresses, `@mac1` and `@duid1` for identifiers of client 1, `@net` for a name, and `@id` for the
-//! digits of that name. In octets `$net` stands for the six of the prefix, `$mac` and `$duid` for the
-//! client's identifiers, `$server` for the server's, and `$naa` or `$pdb` for the address of the
-//! client's first IA_NA or the prefix of its second IA_PD.
+//! Family DHCPv6 of the comparison: a sequence has the prefix 2001:db8:x::/48. In its texts `@:` is
+//! replaced by the beginning of its addresses, `@mac1` and `@duid1` by identifiers of client 1,
+//! `@net` by a name, and `@id` by the digits of that name. In its bytes `$net` is replaced by the
+//! six of the prefix, `$mac` and `$duid` by the client's identifiers, `$server` by the server's,
+//! and `$naa` or `$pdb` by the address of the client's first IA_NA or the prefix of its second
+//! IA_PD.
 
 mod commands;
 mod fields;
@@ -21,25 +22,25 @@ use super::held::ClientMessage;
 use super::protocol::Protocol;
 use super::value::{Fields, Learned, hex};
 
-/// Links of DHCPv6 with clients on them, and sequences at a time.
+/// Number of DHCPv6 links with clients on them, and of sequences at a time.
 pub(super) const DIRECT_LINKS: usize = 24;
 
 /// Link address of the relay agent of the link that every configuration has.
 pub(super) const LAST_RELAY_LINK: &str = "2001:db8:fff0::1";
 
-/// DHCPv6, through relay agents on loopback or on links of its own.
+/// Protocol DHCPv6, through relay agents on loopback or on links of its own.
 pub(super) struct Dhcpv6 {
     is_on_links: bool,
 }
 
-/// DHCPv6 through relay agents that name the link.
+/// Protocol DHCPv6 through relay agents that name the link.
 pub(super) static V6: Dhcpv6 = Dhcpv6 { is_on_links: false };
 
-/// DHCPv6 from clients themselves and through relay agents of every sort, on links.
+/// Protocol DHCPv6 without relay agents and through relay agents of every sort, on links.
 pub(super) static V6_ON_LINKS: Dhcpv6 = Dhcpv6 { is_on_links: true };
 
-/// Returns the link-local address of a client, which is made of its link-layer address (RFC 4291
-/// appendix A).
+/// Returns the link-local address of a client, made of its link-layer address (RFC 4291 appendix
+/// A).
 pub(super) fn link_local(index: usize, client: u64) -> Ipv6Addr {
     messages::link_local(&mac(index, client)).unwrap_or(Ipv6Addr::LOCALHOST)
 }
@@ -49,13 +50,13 @@ pub(super) fn global_relay(index: usize) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, index as u16 + 1, 0, 0, 0, 0, 0xff)
 }
 
-/// Begins the link-layer addresses of clients (locally administered).
+/// Returns the link-layer address of a client (locally administered).
 fn mac(index: usize, client: u64) -> Vec<u8> {
     let [.., high, low] = index.to_be_bytes();
     vec![2, 0, high, low, 0, client as u8]
 }
 
-/// Returns the DUID of a client: each of a sequence has one of another type (RFC 9915 §11).
+/// Returns the DUID of a client: each client of a sequence has one of another type (RFC 9915 §11).
 fn duid(index: usize, client: u64) -> Vec<u8> {
     let begin: &[u8] = match client {
         1 => &[0, 3, 0, 1],
@@ -132,7 +133,8 @@ impl Protocol for Dhcpv6 {
     }
 
     fn base(&self) -> Value {
-        // Kea repeats a lease only when a second has ended since it was given: not the same in each run.
+        // Kea repeats a lease only if at least a second has passed since it gave it: this differs
+        // between runs.
         json!({
             "cache-threshold": 0.0,
             "server-id": { "type": "EN", "enterprise-id": 32473, "identifier": "0102030405060708",
@@ -164,7 +166,7 @@ impl Protocol for Dhcpv6 {
     fn last_messages(&self, xid: u32) -> [Vec<u8>; 2] {
         let relay = json!([{ "link": LAST_RELAY_LINK }]);
         let learned = Learned::from([("duid", vec![0, 3, 0, 1, 2, 0, 0xff, 0xff, 0, 1])]);
-        // The server's identifier is that of the configuration.
+        // The server's identifier comes from the configuration.
         [(1, json!([])), (3, json!([[2, "000200007ed90102030405060708"]]))].map(
             |(kind, options)| {
                 let step = json!({
@@ -204,7 +206,7 @@ impl Protocol for Dhcpv6 {
     }
 
     fn is_offer(&self, _: &Fields) -> bool {
-        // Names of messages tell what was offered before.
+        // Names of messages contain earlier offers.
         false
     }
 

@@ -17,10 +17,10 @@ const RELEASE: u64 = 8;
 const DECLINE: u64 = 9;
 const INFORMATION_REQUEST: u64 = 11;
 
-/// Kind, IAID and what was learned of an association.
+/// Kind, IAID and name of the learned value of an association.
 type Association = (&'static str, u32, &'static str);
 
-/// What a client puts into each of its messages.
+/// Contents of each of a client's messages.
 struct Client {
     associations: &'static [Association],
     options: Vec<Value>,
@@ -128,7 +128,7 @@ fn step(random: &mut Random, number: u64, client: &Client, at: u64) -> Value {
     step
 }
 
-/// Returns the associations of a message: mostly all that the client has.
+/// Returns the associations of a message: mostly all of the client's.
 fn associations(random: &mut Random, kind: u64, own: &[Association]) -> Vec<Value> {
     let is_partial = random.chance(1, 10);
     let mut associations = Vec::new();
@@ -147,8 +147,8 @@ fn associations(random: &mut Random, kind: u64, own: &[Association]) -> Vec<Valu
                     "$net.00070000000000000001",
                 ]
             } else {
-                // A wish for a length, a prefix of a pool, one of no pool. Kea releases what has the
-                // address, whatever its length.
+                // A hint for a length, a prefix of a pool, one of no pool. Kea releases the prefix
+                // with that address, whatever its length.
                 let is_release = kind == RELEASE;
                 [
                     "3c.00000000000000000000000000000000",

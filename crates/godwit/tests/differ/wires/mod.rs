@@ -1,4 +1,4 @@
-//! Links with clients on them: a veth pair for each sequence, whose one end is a daemon's.
+//! Links with clients on them: a veth pair for each sequence, with one end for a server.
 
 mod v4;
 mod v6;
@@ -14,40 +14,39 @@ use crate::common::namespaces::Namespaces;
 use crate::common::{is_root, require, waited_until};
 use crate::subjects::process::{Make, ServedLink};
 
-/// How long a thread waits for replies before it looks around.
+/// Time that a thread waits for replies before it checks other conditions.
 const MOMENT_NS: u64 = 5_000_000;
 
-/// The links of both daemons.
+/// Links of both servers.
 pub(super) struct BothWires {
     ours: Wires,
     theirs: Wires,
     _namespaces: Namespaces<4>,
 }
 
-/// The links of one daemon.
+/// Links of one server.
 pub(super) struct Wires {
     namespace: String,
     interfaces: String,
     wires: Vec<Mutex<Link>>,
 }
 
-/// A link and how often its marker was sent.
+/// Link with the number of markers sent.
 struct Link {
     wire: Box<dyn Wire>,
     markers: u32,
 }
 
-/// The clients' end of a link.
+/// Interface of the clients' end of a link.
 trait Wire: Send {
     /// Sends the message of `step`.
     fn send(&mut self, step: &Value, message: &[u8]);
 
-    /// Takes the server's replies that have come, or come in the next moment, each with the way that
-    /// it came.
+    /// Receives the server's replies that have come, or come within 5 ms, each with fields that
+    /// describe its way.
     fn take(&mut self) -> Vec<(Vec<u8>, Fields)>;
 
-    /// Returns marker `number`: a message of a relayed client that asks for no lease, but for an
-    /// answer.
+    /// Returns marker `number`: a message of a relayed client that requests a reply but no lease.
     fn marker(&self, number: u32) -> Vec<u8>;
 
     /// Returns the number of the marker that `reply` answers.
@@ -55,7 +54,8 @@ trait Wire: Send {
 }
 
 impl BothWires {
-    /// Makes `count` links of `family` for each daemon; `None`, said, where that is not possible.
+    /// Makes `count` links of `family` for each server. Returns `None`, with a message, if that is
+    /// not possible.
     pub(super) fn new(family: Family, count: usize) -> Option<Self> {
         if !require(&["ip"]) || !is_root() {
             return None;
@@ -92,18 +92,19 @@ impl Wires {
         Self { namespace: server.to_owned(), interfaces: names.join(", "), wires }
     }
 
-    /// Returns what the daemon has to serve.
+    /// Returns the interfaces that the server has to serve.
     pub(super) fn served(&self) -> ServedLink<'_> {
         ServedLink { namespace: &self.namespace, interfaces: &self.interfaces }
     }
 
-    /// Sends `message` of `step` on link `index`; the replies, each with the way that it came.
+    /// Sends `message` of `step` on link `index`, and returns the replies, each with fields that
+    /// describe its way.
     ///
-    /// A relayed client asks for a server after it, twice and in the same way: its second answer is
-    /// later than any reply to the message, which the server has taken before.
+    /// A relayed client sends a marker after it, twice and in the same way: its second reply is
+    /// later than any reply to the message, which the server has read before.
     ///
     /// # Errors
-    /// That client has no answer.
+    /// That client gets no reply.
     pub(super) fn exchange(
         &self,
         index: usize,

@@ -1,4 +1,4 @@
-//! Links of DHCPv4: frames, as clients without an address send and get them.
+//! Links of DHCPv4: frames, as clients without an address send and receive them.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -13,14 +13,14 @@ use super::super::value::Fields;
 use super::MOMENT_NS;
 use crate::common::link::ip;
 
-/// Hardware address of the daemon's end of each link.
+/// Hardware address of the server's end of each link.
 const SERVER_MAC: MacAddress = MacAddress([2, 0, 1, 0, 0, 1]);
-/// Ends the hardware address of a client that asks for no lease, but for an answer.
+/// Last byte of the hardware address of a client that requests a reply but no lease.
 const MARKER: u8 = 0xfe;
-/// Begins the transaction identifiers of such a client.
+/// First bits of the transaction identifiers of such a client.
 const MARKER_XID: u32 = 0xff00_0000;
 
-/// The clients' end of a link.
+/// Clients' end of a link.
 pub(super) struct Wire {
     index: usize,
     receiver: FrameReceiver,
@@ -34,7 +34,7 @@ pub(super) fn join(index: usize, server: &str, client: &str) {
     ip(&format!("-n {server} addr add 10.0.{index}.1/24 dev s{index}"));
     ip(&format!("-n {server} link set s{index} up"));
     ip(&format!("-n {client} link set c{index} up"));
-    // The relay agent of those that ask for an answer is on each link.
+    // The relay agent of the markers is on each link.
     let metric = index + 1;
     ip(&format!("-n {server} route add {LAST_LINK} dev s{index} metric {metric}"));
     let relay = format!("{LAST_RELAY} lladdr 02:00:ff:00:00:fe dev s{index}");
@@ -99,7 +99,7 @@ impl super::Wire for Wire {
     }
 }
 
-/// Returns the way of a reply as fields.
+/// Returns the addresses and ports of a reply's frame as fields.
 fn way(ends: &Endpoints) -> Fields {
     BTreeMap::from([
         ("frame from".to_owned(), ends.source_mac.to_string()),
@@ -109,7 +109,7 @@ fn way(ends: &Endpoints) -> Fields {
     ])
 }
 
-/// Returns a DISCOVER by way of the relay agent of the link that every configuration has.
+/// Returns a DISCOVER through the relay agent of the link that every configuration has.
 fn asking(xid: u32) -> Vec<u8> {
     let mut message = vec![0; 236];
     message[..4].copy_from_slice(&[1, 1, 6, 1]);

@@ -12,18 +12,18 @@ use super::super::value::Fields;
 use super::MOMENT_NS;
 use crate::common::link::ip;
 
-/// All servers and relay agents (RFC 9915 §7.1).
+/// Multicast address of all servers and relay agents (RFC 9915 §7.1).
 const SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
-/// Port of clients, and that of servers and relay agents.
+/// Ports of clients, and of servers and relay agents.
 const PORTS: [u16; 2] = [546, 547];
 /// Link-local address of the relay agents of a link.
 const RELAY: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0xff);
-/// Begins the transaction identifiers of markers.
+/// First bits of the transaction identifiers of markers.
 const MARKER_XID: u32 = 0xff_0000;
-/// Longest reply.
+/// Maximum length of a reply in bytes.
 const REPLY_LEN_MAX: usize = 65_536;
 
-/// The clients' end of a link.
+/// Clients' end of a link.
 pub(super) struct Wire {
     scope: u32,
     /// Sockets of the clients, of the relay agents at their link-local address, and of those at a
@@ -65,7 +65,7 @@ impl Wire {
         Self { scope, sockets: clients.chain(relays).map(open).collect() }
     }
 
-    /// Returns the socket that the message of `step` is sent from.
+    /// Returns the socket that sends the message of `step`.
     fn socket(&self, step: &Value, is_relayed: bool) -> &UdpSocket {
         let clients = CLIENTS as usize;
         let number = match (is_relayed, step["global"] == true) {
