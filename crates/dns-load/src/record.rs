@@ -42,7 +42,7 @@ pub struct Report {
     /// Time from sending to answer of every query in `load.latency_sent`.
     #[serde(skip)]
     pub latency_sent: ResponseLatency,
-    /// What connections of TCP did; none over UDP alone.
+    /// Counts of TCP connections; none over UDP alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<ConnectionCounts>,
     /// Receive buffer of each port, in bytes of kernel memory; 0 over TCP alone.

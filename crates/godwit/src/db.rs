@@ -148,10 +148,10 @@ enum BackendName {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum SchemaName {
-    /// Of Kea 2.2: 14.0 in mysql, 13.0 in pgsql
+    /// Schema of Kea 2.2: 14.0 in mysql, 13.0 in pgsql
     #[value(name = "2.2")]
     Kea22,
-    /// Of Kea 3.3: 35.0 in mysql and sqlite, 34.0 in pgsql
+    /// Schema of Kea 3.3: 35.0 in mysql and sqlite, 34.0 in pgsql
     Current,
 }
 

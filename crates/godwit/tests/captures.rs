@@ -1,6 +1,7 @@
-//! Captures of every link type and every cut: the queries that `godwit dns load -d` asks, those among
-//! the frames that `godwit trafgen -i` sends, and the DISCOVERs that `godwit perfdhcp --shape replay:`
-//! repeats, against the messages that tshark finds, and each packet counted. `captures/differs.toml` states why some are not equal.
+//! Captures of every link type and every cut: the queries that `godwit dns load -d` sends, those
+//! among the frames that `godwit trafgen -i` sends, and the DISCOVERs that `godwit perfdhcp --shape
+//! replay:` repeats are compared with the messages that tshark finds, and each packet is counted.
+//! `captures/differs.toml` states why some are not equal.
 
 mod corpus;
 

@@ -84,13 +84,14 @@ impl CaptureCounts {
     }
 }
 
-/// Reads the packets of a capture. A frame of Ethernet is sent as it is; an IP packet of any other link
-/// gets the Ethernet header that the language puts below it. When packets are sent again and again, the
-/// mean gap lies between the last and the first. An interface takes IP packets of `mtu_bytes` at most.
+/// Reads the packets of a capture. An Ethernet frame is sent as it is; an IP packet of any other
+/// link gets the Ethernet header that the language puts below it. When packets are sent again and
+/// again, the mean gap lies between the last and the first. An interface accepts IP packets of at
+/// most `mtu_bytes`.
 ///
 /// # Errors
 ///
-/// In words, when it is no capture or has no packet to send.
+/// Returns a text when `octets` is no capture or has no packet to send.
 pub(crate) fn read(
     octets: &[u8],
     settings: &Settings,

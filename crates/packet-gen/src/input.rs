@@ -45,8 +45,8 @@ impl Source {
         matches!(self, Self::File(name) if name.contains(".pcap"))
     }
 
-    /// Reads and understands everything. Frames of a capture that an interface with `mtu_bytes` does not
-    /// take are left out.
+    /// Reads and compiles the whole input. Frames of a capture that are too long for an interface
+    /// with `mtu_bytes` are left out.
     ///
     /// # Errors
     ///
