@@ -88,16 +88,20 @@ impl<P: Protocol> Lane<P> {
             let sent = self.send_due(now_ns)?;
             let received = self.wire.take_answers(&mut self.population)?;
             let next_due_ns = self.schedule.next_due_ns();
-            if received > 0 || next_due_ns.is_some() {
+            if next_due_ns.is_some() {
                 heard_ns = now_ns;
+            } else if sent || received > 0 {
+                // The thread may have stood still since the turn began.
+                heard_ns = Clock::mono_ns();
             }
+            let silent_ns = now_ns.saturating_sub(heard_ns);
             let was_settled = self.population.is_settled();
-            let is_quiet = self.quiet_ns.is_some_and(|quiet_ns| now_ns - heard_ns > quiet_ns);
+            let is_quiet = self.quiet_ns.is_some_and(|quiet_ns| silent_ns > quiet_ns);
             self.population.expire(if is_quiet { u64::MAX } else { now_ns });
             let is_over = next_due_ns.is_none() && self.population.is_settled();
             // The lane gave these exchanges up after a silence, so it has waited long enough
             // already.
-            if is_over && (!was_settled || now_ns - heard_ns >= self.linger_ns) {
+            if is_over && (!was_settled || silent_ns >= self.linger_ns) {
                 break;
             }
             if sent || received > 0 {

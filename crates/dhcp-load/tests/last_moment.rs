@@ -3,8 +3,8 @@
 
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::common::responder::beside;
 use crate::common::{MS, Request};
@@ -21,32 +21,56 @@ use load::{Rate, Schedule};
 use netio::{Clock, Outbox, Route, UdpOptions};
 
 const COUNT: u64 = 20;
-/// Silence that ends a run here: no machine is that late for long.
+/// Silence that ends a run here. A busy machine may hold the responder up for longer, but not each
+/// time.
 const LINGER_NS: u64 = NS_PER_S;
+/// Time within which the responder is in time once, on any machine.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Replies well to each request, and again when the next one has come, or when none has for 20 ms.
-fn twice(socket: &netio::UdpSocket, stop: &AtomicBool) {
+/// `gap_ns` is the time from the reply to the last request to its second reply.
+fn twice(socket: &netio::UdpSocket, stop: &AtomicBool, gap_ns: &AtomicU64) {
     let socket = UdpSocket::from(socket.as_fd().try_clone_to_owned().unwrap());
     socket.set_nonblocking(false).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     let mut octets = [0; 2_048];
-    let mut again: Option<(Vec<u8>, SocketAddr)> = None;
+    let mut again: Option<(Vec<u8>, SocketAddr, u64)> = None;
     while !stop.load(Ordering::Relaxed) {
         let come = socket.recv_from(&mut octets);
-        if let Some((answer, to)) = again.take() {
+        if let Some((answer, to, since_ns)) = again.take() {
             socket.send_to(&answer, to).unwrap();
+            gap_ns.store(Clock::mono_ns() - since_ns, Ordering::Relaxed);
         }
         if let Ok((len, from)) = come {
             let answer = Request { octets: &octets[..len] }.good();
+            let since_ns = Clock::mono_ns();
             socket.send_to(&answer, from).unwrap();
-            again = Some((answer, from));
+            again = Some((answer, from, since_ns));
         }
+    }
+    if again.is_some() {
+        gap_ns.store(u64::MAX, Ordering::Relaxed);
+    }
+}
+
+/// Returns the result of `client` beside [`twice`], of the first run in which the last reply came
+/// before the silence was long enough to end the run.
+fn beside_twice<R>(client: impl Fn(SocketAddr) -> R) -> R {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let gap_ns = AtomicU64::new(u64::MAX);
+        let serve = |socket: &netio::UdpSocket, stop: &AtomicBool| twice(socket, stop, &gap_ns);
+        let result = beside("127.0.0.1", serve, &client);
+        if gap_ns.into_inner() < LINGER_NS {
+            return result;
+        }
+        assert!(Instant::now() < until, "the responder is late each time");
     }
 }
 
 #[test]
 fn a_second_answer_to_the_last_request_is_counted_by_load() {
-    let report = beside("127.0.0.1", twice, |server| {
+    let report = beside_twice(|server| {
         let SocketAddr::V4(server) = server else { unreachable!() };
         let target = Target::new(server, "127.0.3.40:0".parse().unwrap());
         let settings = Settings {
@@ -64,7 +88,7 @@ fn a_second_answer_to_the_last_request_is_counted_by_load() {
 
 #[test]
 fn a_second_answer_to_the_last_request_is_counted_by_perfdhcp() {
-    let accounts = beside("127.0.0.1", twice, |server| {
+    let accounts = beside_twice(|server| {
         let socket = netio::UdpSocket::open(&UdpOptions::at((
             "127.0.3.41".parse::<std::net::IpAddr>().unwrap(),
             0,
@@ -90,8 +114,11 @@ fn a_second_answer_to_the_last_request_is_counted_by_perfdhcp() {
 
 #[test]
 fn a_port_at_which_nothing_listens_is_told_from_loss() {
-    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let SocketAddr::V4(server) = port else { unreachable!() };
+    // A connected socket receives from its peer alone: for all others the port is closed, and no
+    // other program takes it.
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect("127.0.0.1:9").unwrap();
+    let SocketAddr::V4(server) = socket.local_addr().unwrap() else { unreachable!() };
     let settings = Settings {
         duration_ns: 20 * MS,
         limits: Limits { deadline_ns: 20 * MS, grace_ns: 0 },
@@ -100,8 +127,15 @@ fn a_port_at_which_nothing_listens_is_told_from_loss() {
             Rate::per_second(200.0).unwrap(),
         )
     };
-    let report = run_report(&settings, &AtomicBool::new(false)).unwrap();
-    assert!(report.is_unanswered(), "{report}");
     let told = format!("no answer at all: nothing listens at {server} (port unreachable)");
-    assert!(report.warnings.contains(&told), "{report}");
+    // On a busy machine the message may come later than a run waits for it.
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let report = run_report(&settings, &AtomicBool::new(false)).unwrap();
+        assert!(report.is_unanswered(), "{report}");
+        if report.warnings.contains(&told) {
+            return;
+        }
+        assert!(Instant::now() < until, "{report}");
+    }
 }

@@ -180,7 +180,9 @@ impl<D: Dialect> Run<D> {
             }
             let received = self.wire.take_answers(&mut self.traffic)?;
             if received > 0 || sent {
-                heard_ns = now_ns;
+                // The thread may have stood still since the turn began.
+                let is_settled = self.traffic.is_settled();
+                heard_ns = if is_settled { Clock::mono_ns() } else { now_ns };
             }
             self.traffic.expire(now_ns);
             if let Some(at_ns) = next_report_ns.filter(|&at_ns| at_ns <= now_ns) {

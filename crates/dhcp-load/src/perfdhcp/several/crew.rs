@@ -216,7 +216,9 @@ mod tests {
     fn crew<'a>(script: &str, stop: &'a AtomicBool) -> Crew<'a> {
         let (sender, events) = channel();
         let words = ["sh", "-c", script].map(String::from);
-        let link = Link::start("there", &words, (0, sender)).unwrap();
+        let mut link = Link::start("there", &words, (0, sender)).unwrap();
+        // On a busy machine an end and its last words may take a while.
+        link.set_grace(Duration::from_secs(300));
         Crew { links: vec![link], events, stop }
     }
 
