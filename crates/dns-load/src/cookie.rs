@@ -34,6 +34,16 @@ pub(crate) struct Learnt {
 ///
 /// Fails when no socket can be opened, or nothing can be sent.
 pub(crate) fn learn(server: SocketAddr, local: Option<IpAddr>, seed: u64) -> io::Result<Learnt> {
+    learn_within(PATIENCE, server, local, seed)
+}
+
+/// Requests the server's part as [`learn`] does, and waits for each answer for `patience`.
+fn learn_within(
+    patience: Duration,
+    server: SocketAddr,
+    local: Option<IpAddr>,
+    seed: u64,
+) -> io::Result<Learnt> {
     let mut client = [0; CLIENT_BYTES];
     Random::from_seed(seed ^ u64::from(COOKIE)).fill(&mut client);
     let any =
@@ -42,7 +52,7 @@ pub(crate) fn learn(server: SocketAddr, local: Option<IpAddr>, seed: u64) -> io:
     socket.connect(server)?;
     for id in 1..=ATTEMPTS {
         socket.send(&question(id, &client))?;
-        if let Some(option) = answer(&socket, id, &client)? {
+        if let Some(option) = answer(&socket, id, &client, patience)? {
             return Ok(Learnt { option, is_whole: true });
         }
     }
@@ -63,9 +73,14 @@ fn question(id: u16, client: &[u8; CLIENT_BYTES]) -> Vec<u8> {
     octets
 }
 
-/// Returns the option in the answer to query `id`, if that comes in time.
-fn answer(socket: &UdpSocket, id: u16, client: &[u8]) -> io::Result<Option<EdnsOption>> {
-    let until = Instant::now() + PATIENCE;
+/// Returns the option in the answer to query `id`, if that comes within `patience`.
+fn answer(
+    socket: &UdpSocket,
+    id: u16,
+    client: &[u8],
+    patience: Duration,
+) -> io::Result<Option<EdnsOption>> {
+    let until = Instant::now() + patience;
     let mut buffer = [0; 4_096];
     loop {
         let left = until.saturating_duration_since(Instant::now());
@@ -134,7 +149,7 @@ mod tests {
                     server.send_to(&answer, from).unwrap();
                 }
             });
-            let learnt = learn(address, None, 1).unwrap();
+            let learnt = learn_within(Duration::from_secs(300), address, None, 1).unwrap();
             responder.join().unwrap();
             assert_eq!(learnt.is_whole, is_whole);
             assert_eq!(learnt.option.data.len(), if is_whole { 24 } else { 8 });

@@ -118,16 +118,15 @@ impl Lane<'_> {
             self.send_due(&ports, now_ns)?;
             let next_due_ns = self.next_ns(now_ns);
             let is_over = next_due_ns.is_none() && self.exchanges.is_settled();
-            if is_over && now_ns.saturating_sub(heard_ns) >= self.linger_ns {
-                break;
-            }
+            let was_silent = is_over && now_ns.saturating_sub(heard_ns) >= self.linger_ns;
             if !is_over {
                 heard_ns = now_ns;
             }
-            wait(&ready, wait_ns(next_due_ns))?;
+            wait(&ready, if was_silent { 0 } else { wait_ns(next_due_ns) })?;
             ready.look(&mut numbers)?;
-            if !numbers.is_empty() {
-                heard_ns = now_ns;
+            // What came while the thread stood still counts as heard.
+            if was_silent && numbers.is_empty() {
+                break;
             }
             for port in numbers.iter().filter(|number| **number != list_number) {
                 self.input.take((*port as usize, &ports), self.server, &mut self.exchanges)?;
@@ -135,6 +134,10 @@ impl Lane<'_> {
             let fallback = list.as_ref().zip(fallback.as_mut());
             if let Some((list, fallback)) = fallback.filter(|_| !numbers.is_empty()) {
                 fallback.turn(list, &mut self.exchanges)?;
+            }
+            if next_due_ns.is_none() && !numbers.is_empty() {
+                // The thread may have stood still since the turn began.
+                heard_ns = Clock::mono_ns();
             }
             self.exchanges.expire(now_ns);
         }

@@ -27,6 +27,9 @@ use crate::datagrams::Datagrams;
 const STOP_CHECK_NS: u64 = 20_000_000;
 /// Largest number of answers to one query.
 const ANSWERS_MAX: usize = 2;
+/// Largest number of receive calls after the stop flag was set: queries that came before it are
+/// answered, and no flood keeps the responder from its end.
+const LAST_RECEIVES: u32 = 4_096;
 
 /// Frame sockets of the responder, open but not yet served.
 pub struct FrameResponder {
@@ -69,7 +72,7 @@ impl FrameResponder {
         Ok(Self { settings, name: name.to_owned(), mac, input, output, _quiet: quiet, counts })
     }
 
-    /// Answers until `stop` is set.
+    /// Answers until `stop` is set and the queries that came before are answered.
     ///
     /// # Errors
     ///
@@ -87,14 +90,18 @@ impl FrameResponder {
     }
 
     fn answer(&mut self, echo: &mut Echo, stop: &AtomicBool) -> io::Result<()> {
-        while !stop.load(Ordering::Relaxed) {
+        let mut receives_left = LAST_RECEIVES;
+        while receives_left > 0 {
+            let is_ending = stop.load(Ordering::Relaxed);
             let places = self.input.receive()?;
             let now_ns = Clock::mono_ns();
             for place in 0..places {
                 self.take(place, now_ns, echo)?;
             }
             self.flush()?;
-            if places == 0 && !self.settings.busy {
+            if is_ending {
+                receives_left = if places == 0 { 0 } else { receives_left - 1 };
+            } else if places == 0 && !self.settings.busy {
                 poll(&mut [PollFd::readable(&self.input)], Some(STOP_CHECK_NS))?;
             }
         }

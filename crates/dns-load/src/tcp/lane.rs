@@ -60,15 +60,22 @@ impl TcpLane<'_> {
             self.connections.flush(&list, now_ns)?;
             let next_due_ns = self.pace.next_ns(now_ns, self.exchanges.unsettled());
             let is_over = next_due_ns.is_none() && self.exchanges.is_settled();
-            if is_over && now_ns.saturating_sub(heard_ns) >= self.linger_ns {
-                break;
-            }
+            let was_silent = is_over && now_ns.saturating_sub(heard_ns) >= self.linger_ns;
             if !is_over {
                 heard_ns = now_ns;
             }
-            if poll(&mut [PollFd::readable(&list)], Some(wait_ns(next_due_ns)))? > 0 {
-                heard_ns = now_ns;
+            let wait_ns = if was_silent { 0 } else { wait_ns(next_due_ns) };
+            let is_ready = poll(&mut [PollFd::readable(&list)], Some(wait_ns))? > 0;
+            // What came while the thread stood still counts as heard.
+            if was_silent && !is_ready {
+                break;
+            }
+            if is_ready {
                 self.connections.turn(&list, &mut self.exchanges)?;
+                if next_due_ns.is_none() {
+                    // The thread may have stood still since the turn began.
+                    heard_ns = Clock::mono_ns();
+                }
             }
             self.exchanges.expire(now_ns);
         }
