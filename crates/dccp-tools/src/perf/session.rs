@@ -368,7 +368,8 @@ mod tests {
         let key = client.driver.connect(peer, &Config::default(), &[]).unwrap();
         let order = Order {
             datagram_bytes: 1_000,
-            duration_ms: 60_000,
+            // Longer than any machine takes: the test ends the sending.
+            duration_ms: 3_600_000,
             octets: None,
             bits_per_s: None,
             settling_ms: 0,
