@@ -1,12 +1,12 @@
 //! Applications at both ends, over both carriers and both versions of IP, at both fronts.
 
-use std::net::IpAddr;
-use std::time::Duration;
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
 
 use crate::common::front::{
     Accept, Front, ServerOf, Talk, at_both_fronts, open_front, serve_front,
 };
-use crate::common::{PORT, RAW, UDP, V4, V6, config, in_a_namespace, ip};
+use crate::common::{PATIENCE, PORT, RAW, UDP, V4, V6, config, in_a_namespace, ip};
 use dccp::header::{Header, Integrity, Packet, PacketType};
 use dccp_link::{CarrierKind, Config, LinkError, Peer, ResetCode};
 
@@ -235,16 +235,37 @@ fn a_server_that_is_silent_after_its_response_is_sent_to<F: Front>() {
     });
     // The server is gone after its Response, and the client gives up in time.
     let socket = open_mute();
-    let peer = Peer { udp_port: socket.local_addr().unwrap().port(), ..peer };
+    let address = socket.local_addr().unwrap();
+    let peer = Peer { udp_port: address.port(), ..peer };
     let limited = Config { connect_timeout_ns: 300_000_000, ..config(2) };
     std::thread::scope(|scope| {
         scope.spawn(move || answer_once(&socket));
-        let connection = client.connect(peer, &limited).unwrap();
-        connection.send(b"first").unwrap();
-        let error = connection.receive().unwrap_err();
+        // A busy machine may hold the Response up until the client has given up.
+        let deadline = Instant::now() + PATIENCE;
+        let connection = loop {
+            match client.connect(peer, &limited) {
+                Ok(connection) => break connection,
+                Err(error) => assert!(matches!(error, LinkError::TimedOut(_)), "{error}"),
+            }
+            assert!(Instant::now() < deadline, "no Response comes in time");
+        };
+        // It may hold the application up for that time, too.
+        let error = match connection.send(b"first") {
+            Ok(()) => connection.receive().unwrap_err(),
+            Err(error) => error,
+        };
         assert!(matches!(error, LinkError::Failed { .. }), "{error}");
         assert!(error.to_string().contains("answered the Request and then nothing"), "{error}");
+        end_answers(address);
     });
+}
+
+/// Ends [`answer_once`] at `address`, if no datagram of a connection did.
+fn end_answers(address: SocketAddr) {
+    let header = Header { acknowledgement: Some(1), ..Header::new(PacketType::DataAck, 1) };
+    let mut octets = [0; 200];
+    let len = header.write(&[], b"end", Integrity::Carrier, &mut octets).unwrap();
+    open_mute().send_to(&octets[..len], address).unwrap();
 }
 
 fn open_mute() -> std::net::UdpSocket {
