@@ -278,8 +278,9 @@ fn a_connection_carries_as_many_queries_as_it_may_and_none_is_lost_with_it() {
 
 #[test]
 fn a_server_without_tcp_is_told() {
-    // With room for all queries: on a busy machine the server may not run for a while.
-    let bind: SocketAddr = "127.0.0.1:0".parse().unwrap();
+    // At this address no other test listens, and no connection has it at both ends. With room for
+    // all queries: on a busy machine the server may not run for a while.
+    let bind: SocketAddr = "127.0.9.1:0".parse().unwrap();
     let options = UdpOptions { receive_buffer_bytes: Some(8 << 20), ..UdpOptions::at(bind) };
     let roomy = netio::UdpSocket::open(&options).unwrap();
     let socket = UdpSocket::from(roomy.as_fd().try_clone_to_owned().unwrap());
