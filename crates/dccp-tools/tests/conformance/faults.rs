@@ -298,7 +298,8 @@ fn each_broken_rule_turns_its_case_red() {
             scope.spawn(move || {
                 for fault in share {
                     let is_red = |outcome: &Result<Outcome, ToolError>| {
-                        matches!(outcome, Ok(Outcome { verdict: Verdict::Fail { expected, .. }, .. })
+                        let verdict = outcome.as_ref().map(|outcome| &outcome.verdict);
+                        matches!(verdict, Ok(Verdict::Fail { expected, .. })
                             if expected.contains(fault.expected))
                     };
                     let mut outcome = run(fault, PATIENCES[0]);
