@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::process::Command;
 use std::sync::mpsc;
+use std::time::Duration;
 
 use dccp_link::CarrierKind;
 use dccp_tools::conformance::Target;
@@ -61,6 +62,10 @@ fn between(address: &str, test: impl FnOnce(Target) + Send) {
             set_up(1);
             tell_link.send(()).unwrap();
             listening.recv().unwrap();
+            // The kernel drops packets sent to an interface until it has noticed that it is up.
+            while !netio::interface::named("conf1").unwrap().is_up {
+                std::thread::sleep(Duration::from_millis(1));
+            }
             test(Target { address, scope: 0, port: PORT, udp_port: 0, carrier: CarrierName::Raw });
             drop(tell_end);
             true
