@@ -35,7 +35,9 @@ fn twice(socket: &netio::UdpSocket, stop: &AtomicBool, gap_ns: &AtomicU64) {
     socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     let mut octets = [0; 2_048];
     let mut again: Option<(Vec<u8>, SocketAddr, u64)> = None;
-    while !stop.load(Ordering::Relaxed) {
+    let mut is_over = false;
+    while !is_over {
+        is_over = stop.load(Ordering::Relaxed);
         let come = socket.recv_from(&mut octets);
         if let Some((answer, to, since_ns)) = again.take() {
             socket.send_to(&answer, to).unwrap();
@@ -47,9 +49,6 @@ fn twice(socket: &netio::UdpSocket, stop: &AtomicBool, gap_ns: &AtomicU64) {
             socket.send_to(&answer, from).unwrap();
             again = Some((answer, from, since_ns));
         }
-    }
-    if again.is_some() {
-        gap_ns.store(u64::MAX, Ordering::Relaxed);
     }
 }
 
