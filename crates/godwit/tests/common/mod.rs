@@ -234,6 +234,13 @@ impl ServerProcess {
         assert!(waited_until(|| self.log().contains(text)), "no `{text}` in: {}", self.log());
     }
 
+    /// Waits until the sockets of the server's own namespace hold nothing that nobody has read: a
+    /// server that is told to end takes what it has read, and no more.
+    pub(crate) fn wait_until_all_is_read(&self) {
+        let is_read = || !ports::has_unread_in_namespace_of(self.server_pid);
+        assert!(waited_until(is_read), "messages are not read: {}", self.log());
+    }
+
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }

@@ -1,6 +1,6 @@
 //! Free ports for one test.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, UdpSocket};
+use std::fs;
 use std::ops::Range;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -61,14 +61,53 @@ impl Own {
 pub(crate) fn free_port() -> u16 {
     loop {
         let port = next_port();
-        let addresses = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
-        let is_free = |address: &IpAddr| {
-            UdpSocket::bind((*address, port)).is_ok() && TcpListener::bind((*address, port)).is_ok()
-        };
-        if addresses.iter().all(is_free) {
+        if !is_taken(port) {
             return port;
         }
     }
+}
+
+/// Returns whether a socket of the calling thread's network namespace has the port. A look by a socket
+/// of our own could take the port from whoever binds it next: programs that other tests start at that
+/// moment inherit the socket until they run.
+pub(crate) fn is_taken(port: u16) -> bool {
+    ["udp", "udp6", "tcp", "tcp6"].iter().any(|name| {
+        let path = format!("/proc/thread-self/net/{name}");
+        let table = fs::read_to_string(path).unwrap_or_default();
+        table.lines().filter_map(local_port).any(|taken| taken == port)
+    })
+}
+
+/// Returns whether a UDP socket at the port, in the calling thread's network namespace, has datagrams
+/// that nobody has read.
+pub(crate) fn has_unread(port: u16) -> bool {
+    ["udp", "udp6"].iter().any(|name| {
+        let path = format!("/proc/thread-self/net/{name}");
+        let table = fs::read_to_string(path).unwrap_or_default();
+        table.lines().any(|line| local_port(line) == Some(port) && is_waited_in(line))
+    })
+}
+
+/// Returns whether the sockets in the network namespace of process `pid` have messages that nobody has
+/// read.
+pub(crate) fn has_unread_in_namespace_of(pid: u32) -> bool {
+    let table = |name: &str| fs::read_to_string(format!("/proc/{pid}/net/{name}"));
+    let is_held = |line: &str| line.split_whitespace().nth(6).is_some_and(|bytes| bytes != "0");
+    let has_udp = |name: &str| table(name).unwrap_or_default().lines().skip(1).any(is_waited_in);
+    let has_packets = table("packet").unwrap_or_default().lines().skip(1).any(is_held);
+    has_udp("udp") || has_udp("udp6") || has_packets
+}
+
+/// The port of the local address in a row of the kernel's tables of sockets.
+fn local_port(row: &str) -> Option<u16> {
+    let (_, port) = row.split_whitespace().nth(1)?.rsplit_once(':')?;
+    u16::from_str_radix(port, 16).ok()
+}
+
+/// Whether something waits in the receive queue of a row.
+fn is_waited_in(row: &str) -> bool {
+    let queues = row.split_whitespace().nth(4).and_then(|queues| queues.split_once(':'));
+    queues.is_some_and(|(_, received)| received.contains(|digit: char| digit != '0'))
 }
 
 fn next_port() -> u16 {

@@ -154,6 +154,7 @@ impl Scene {
     pub(crate) fn end(mut self, last: &str) -> Ended {
         self.client = None;
         self.capture.wait_for(last);
+        self.server.wait_until_all_is_read();
         let log = self.server.stop();
         Ended { log, captured: self.capture.end(), _folder: self.folder }
     }
