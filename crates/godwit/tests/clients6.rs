@@ -122,8 +122,8 @@ fn judge(mut scene: Scene) {
     assert!(released.keys().eq(LEASES), "{released:#?}");
 
     let words = dhclient(&scene, 2, "LL");
-    start(&mut scene, &words, &["-d", "-1"]);
     let count = scene.read("leases.csv").lines().count() - 1;
+    start(&mut scene, &words, &["-d", "-1"]);
     wait_for_both(&scene, count + LEASES.len(), "0");
     let again = scene.read("leases.csv");
     let again = rows(&again);

@@ -229,8 +229,12 @@ fn commands_do_not_stop_packets_and_a_disabled_service_does() {
         let get = json!({ "command": "statistic-get", "arguments": { "name": name } });
         command(&socket, &get)["arguments"][name][0][0].clone()
     };
-    assert_eq!(statistic("pkt4-discover-received"), first.begun);
-    assert_eq!(statistic("pkt4-ack-sent"), statistic("pkt4-request-received"));
+    // A reply may be there before it is counted.
+    let are_counted = || {
+        statistic("pkt4-discover-received") == first.begun
+            && statistic("pkt4-ack-sent") == statistic("pkt4-request-received")
+    };
+    assert!(common::waited_until(are_counted), "{}", statistic("pkt4-discover-received"));
     let acknowledged = statistic("pkt4-ack-sent");
     assert!(acknowledged.as_u64() >= Some(5));
     let disable = json!({ "command": "dhcp-disable", "arguments": { "max-period": 3600 } });
@@ -344,11 +348,9 @@ impl Drop for Ended {
     }
 }
 
-/// Returns the address that the server offers to the client with the hardware address
-/// 02:00:00:00:00:`client`.
-fn offered(server: &ServerProcess, client: u8) -> Ipv4Addr {
-    let socket = UdpSocket::bind(("127.0.0.1", server.relay_port)).expect("the port is free");
-    socket.set_read_timeout(Some(common::PATIENCE)).expect("it is a socket");
+/// The address that the client with the hardware address 02:00:00:00:00:`client` is offered.
+/// `socket` is a relay agent's.
+fn offered(socket: &UdpSocket, server: &ServerProcess, client: u8) -> Ipv4Addr {
     let mut discover = vec![0; 236];
     discover[..8].copy_from_slice(&[1, 1, 6, 1, 0, 0, 0, client]);
     discover[24..28].copy_from_slice(&[127, 0, 0, 1]);
@@ -370,6 +372,9 @@ fn a_reservation_is_changed_alone_as_with_the_whole_configuration() {
     let hooks = r#"[ { "library": "libdhcp_host_cmds.so" } ]"#;
     add_keys(&config, &format!("\"control-sockets\": {entry}, \"hooks-libraries\": {hooks},"));
     let server = ServerProcess::start(&config, folder.path());
+    let relay = UdpSocket::bind(("127.0.0.1", server.relay_port)).expect("the port is free");
+    relay.set_read_timeout(Some(common::PATIENCE)).expect("it is a socket");
+    let offered = |client| offered(&relay, &server, client);
     let get = || command(&socket, &json!({ "command": "config-get" }))["arguments"].clone();
     let host = |client: u8, last: u8| {
         json!({ "subnet-id": 1, "hw-address": format!("02:00:00:00:00:{client:02x}"),
@@ -395,7 +400,7 @@ fn a_reservation_is_changed_alone_as_with_the_whole_configuration() {
     for client in 1..=3 {
         let given = json!({ "reservation": host(client, client) });
         assert_eq!(change("reservation-add", given), Some(0));
-        assert_eq!(offered(&server, client), Ipv4Addr::new(127, 2, 0, client));
+        assert_eq!(offered(client), Ipv4Addr::new(127, 2, 0, client));
     }
     // The same client, another client's address, no address at all, an address outside the subnet.
     for (name, wrong) in [
@@ -409,13 +414,13 @@ fn a_reservation_is_changed_alone_as_with_the_whole_configuration() {
     }
     assert_eq!(listed(), 3);
     assert_eq!(change("reservation-update", json!({ "reservation": host(2, 20) })), Some(0));
-    assert_eq!(offered(&server, 2), Ipv4Addr::new(127, 2, 0, 20));
+    assert_eq!(offered(2), Ipv4Addr::new(127, 2, 0, 20));
     let first = json!({ "subnet-id": 1, "ip-address": "127.2.0.1" });
     assert_eq!(change("reservation-del", first.clone()), Some(0));
     assert_eq!(change("reservation-del", first), Some(3));
-    assert_eq!(offered(&server, 1).octets()[..2], [127, 1]);
-    assert_eq!(offered(&server, 2), Ipv4Addr::new(127, 2, 0, 20));
-    assert_eq!(offered(&server, 3), Ipv4Addr::new(127, 2, 0, 3));
+    assert_eq!(offered(1).octets()[..2], [127, 1]);
+    assert_eq!(offered(2), Ipv4Addr::new(127, 2, 0, 20));
+    assert_eq!(offered(3), Ipv4Addr::new(127, 2, 0, 3));
     assert_eq!(listed(), 2);
     let everywhere = json!({ "subnet-id": 0, "hw-address": "02:00:00:00:00:07", "hostname": "g" });
     assert_eq!(change("reservation-add", json!({ "reservation": everywhere })), Some(0));
@@ -513,6 +518,19 @@ fn what_older_lease_files_keep_of_relay_agents_has_the_present_form_once_loaded(
     assert_eq!(v6, json!({ "ISC": { "relay-info": [ agent ] } }));
 }
 
+/// The names of the threads of process `pid`, with how nice each is.
+fn threads(pid: u32) -> Vec<(String, Option<i32>)> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
+    let told = |task: fs::DirEntry| {
+        let read = |file: &str| fs::read_to_string(task.path().join(file)).unwrap_or_default();
+        let (name, stat) = (read("comm"), read("stat"));
+        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+        let nice = fields.split_whitespace().nth(16).and_then(|nice| nice.parse().ok());
+        (name.trim_end().to_owned(), nice)
+    };
+    tasks.flatten().map(told).collect()
+}
+
 #[test]
 fn what_answers_questions_gives_way_to_what_serves() {
     let (_folder, server, _, socket) = start("priorities");
@@ -522,18 +540,17 @@ fn what_answers_questions_gives_way_to_what_serves() {
         "name": "pkt4-received" } }),
     );
     assert_eq!(answer["result"], 0, "its thread is there: {answer}");
-    let tasks = format!("/proc/{}/task", server.pid());
-    let mut seen = Vec::new();
-    for task in fs::read_dir(tasks).expect("it runs").flatten() {
-        let read = |file: &str| fs::read_to_string(task.path().join(file)).unwrap_or_default();
-        let (name, stat) = (read("comm"), read("stat"));
-        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-        let nice: Option<i32> =
-            fields.split_whitespace().nth(16).and_then(|nice| nice.parse().ok());
-        seen.push((name.trim_end().to_owned(), nice));
-    }
-    let own = seen.iter().find(|(name, _)| name == "dhcp4-0").expect("there is a shard").1;
     let lowest = Some(19);
+    // A thread says that it gives way some time after it has been started.
+    let mut seen = threads(server.pid());
+    common::waited_until(|| {
+        seen = threads(server.pid());
+        let gives =
+            |wanted: &str| seen.iter().any(|(name, nice)| name == wanted && *nice == lowest);
+        ["checks", "control", "statistics"].into_iter().all(gives)
+            && seen.iter().any(|(name, _)| name == "dhcp4-0")
+    });
+    let own = seen.iter().find(|(name, _)| name == "dhcp4-0").expect("there is a shard").1;
     let giving: Vec<&str> =
         seen.iter().filter(|(_, nice)| *nice == lowest).map(|(name, _)| name.as_str()).collect();
     assert!(own < lowest, "{seen:?}");
