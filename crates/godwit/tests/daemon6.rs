@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::common::link::{CLIENT_END, Link, SERVER_ADDRESS, SERVER_END};
-use crate::common::{ServerProcess, TempFolder, configuration6, run_bounded};
+use crate::common::ports::is_taken;
+use crate::common::{ServerProcess, TempFolder, configuration6, run_bounded, waited_until};
 
 const SUBNET: &str = r#"{ "id": 1, "subnet": "2001:db8:1::/64", "interface": "sv0",
     "pools": [ { "pool": "2001:db8:1::10 - 2001:db8:1::ff" } ],
@@ -77,6 +78,9 @@ fn what_the_machine_refuses_is_one_clear_sentence() {
     let said = sentence(link.at_server(), &config);
     assert!(said.contains("Address already in use"), "{said}");
     drop(squatters);
+    // Programs that other tests have just started may have their sockets, too, until they run.
+    let is_free = || link.opened_at_server(|| !is_taken(547));
+    assert!(waited_until(is_free), "nobody has port 547 any more");
 
     let text = fs::read_to_string(&config).expect("it was written here");
     let folder_words = folder.path().display().to_string();

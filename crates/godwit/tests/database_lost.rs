@@ -157,11 +157,13 @@ fn ended(config: &Path) -> Output {
 fn a_server_ends_when_its_database_does_not_come_back() {
     let keys = r#", "max-reconnect-tries": 2, "reconnect-wait-time": 1"#;
     let Some(mut scene) = Scene::set(Engine::PostgreSql, "ends", keys) else { return };
-    let server = scene.start();
+    let mut server = scene.start();
     scene.database.kill();
     assert_eq!(acknowledged_at_once(&server, 1), 0);
     server.wait_for("stopping, since leases can no longer be stored: cannot connect");
-    // Nor does the server start.
+    // Until then its PID file keeps others away.
+    assert!(waited_until(|| server.has_ended()), "{}", server.log());
+    // Nor does it start.
     let output = ended(&scene.config);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stderr);

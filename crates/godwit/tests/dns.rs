@@ -547,7 +547,10 @@ fn a_run_without_any_answer_ends_with_3_and_its_cause() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("p50 -, p99 -"), "{text}");
 
+    let port = socket.local_addr().expect("it is bound").port();
     drop(socket);
+    // Programs that other tests have just started may have the socket, too, until they run.
+    assert!(waited_until(|| !common::ports::is_taken(port)), "nobody has port {port} any more");
     let output = load(&[&words[..], &["-s", &server]].concat());
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     let said = String::from_utf8_lossy(&output.stderr);
