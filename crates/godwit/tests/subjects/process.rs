@@ -17,7 +17,8 @@ use testbed::Debian13;
 use testbed::debian::{LEASES, LOGS, SOCKETS};
 
 use super::document;
-use crate::common::{PATIENCE, TempFolder, free_port, waited_until};
+use crate::common::ports::has_unread;
+use crate::common::{PATIENCE, TempFolder, free_port, waited_at_most, waited_until};
 
 /// Time after which a message to Kea is sent again, as clients do: while Kea takes a new
 /// configuration, it has no socket for a moment. Godwit gets nothing twice, because everything is
@@ -27,6 +28,8 @@ const RETRANSMISSION: Duration = Duration::from_secs(2);
 /// transaction id, and fails nothing: on a machine that was delayed for so long it only makes a
 /// false silence look true.
 const SILENCE: Duration = Duration::from_millis(250);
+/// How long a daemon may take to read what has no answer.
+const TAKING: Duration = Duration::from_secs(60);
 
 /// Make of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -360,7 +363,7 @@ impl Subject for Daemon {
         is_answer: &dyn Fn(&[u8]) -> bool,
     ) -> Result<Vec<Vec<u8>>, SubjectError> {
         let begin = Instant::now();
-        let until = begin + if expects_none { SILENCE } else { self.answer_limit };
+        let mut until = begin + if expects_none { SILENCE } else { self.answer_limit };
         let mut replies = Vec::new();
         let mut buffer = vec![0; 65_536];
         let mut send_due = begin;
@@ -369,6 +372,12 @@ impl Subject for Daemon {
             if Instant::now() >= send_due {
                 self.socket.send_to(octets, self.server).map_err(|error| error.to_string())?;
                 send_due += retransmission;
+                if expects_none {
+                    // Silence counts from when the daemon has it: what the next step sees depends on it.
+                    waited_at_most(TAKING, || !has_unread(self.server.1));
+                    until = Instant::now() + SILENCE;
+                    send_due = until + retransmission;
+                }
             }
             let left = left.min(retransmission).max(Duration::from_millis(1));
             self.socket.set_read_timeout(Some(left)).map_err(|error| error.to_string())?;
