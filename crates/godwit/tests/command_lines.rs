@@ -213,11 +213,11 @@ impl Stage {
     /// Runs `program` with `words`, interrupts it by SIGINT after the sign, and returns its output.
     fn run(&self, program: &Path, words: &[String], stdin: &str, sign: Sign) -> Done {
         let mut command = self.command(program, words, "line");
+        let by_frames = matches!(sign, Sign::Frames(_));
+        let (before, began) = (self.sent(by_frames), Instant::now());
         let mut child = command.stdin(Stdio::piped()).spawn().expect("it starts");
         // A program that reads no input closes it.
         let _ = child.stdin.take().expect("it is piped").write_all(stdin.as_bytes());
-        let by_frames = matches!(sign, Sign::Frames(_));
-        let (before, began) = (self.sent(by_frames), Instant::now());
         let mut is_interrupted = false;
         let status = loop {
             if let Some(status) = child.try_wait().expect("it is ours") {

@@ -341,12 +341,17 @@ fn conformance_judges_our_own_listener() {
         for socket in [&relay, &way] {
             socket.set_read_timeout(Some(Duration::from_millis(20))).expect("a socket may wait");
         }
+        let mut client = None;
         while !suite.is_finished() {
-            let Ok((len, source)) = relay.recv_from(&mut buffer) else { continue };
-            way.send_to(&buffer[..len], &behind).expect("loopback takes it");
+            if let Ok((len, source)) = relay.recv_from(&mut buffer) {
+                client = Some(source);
+                way.send_to(&buffer[..len], &behind).expect("loopback takes it");
+            }
+            // An answer may come long after its question.
             while let Ok(len) = way.recv(&mut buffer) {
-                if buffer[8] >> 1 != 7 || buffer[24] != 8 {
-                    relay.send_to(&buffer[..len], source).expect("loopback takes it");
+                let is_passed_on = buffer[8] >> 1 != 7 || buffer[24] != 8;
+                if let Some(client) = client.filter(|_| is_passed_on) {
+                    relay.send_to(&buffer[..len], client).expect("loopback takes it");
                 }
             }
         }
