@@ -10,8 +10,11 @@ use std::process::Command;
 
 use crate::common::kea::KeaProcess;
 use crate::common::perfdhcp::{PATIENT, exact_run};
+use crate::common::ports::is_taken;
 use crate::common::trace::{granted_by_ack, granted_by_reply};
-use crate::common::{PATIENCE, ServerProcess, TempFolder, free_port, require, run_bounded};
+use crate::common::{
+    PATIENCE, ServerProcess, TempFolder, free_port, require, run_bounded, waited_until,
+};
 use dhcp_wire::{v4, v6};
 use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
 
@@ -241,6 +244,9 @@ impl Scene {
             let expected = rows.iter().map(|row| row[0].parse().expect("an address"));
             assert_eq!(granted, expected.collect(), "{client}");
         }
+        drop(relay);
+        // Programs that other tests have just started may have the socket, too, until they run.
+        assert!(waited_until(|| !is_taken(relay_port)), "nobody has port {relay_port} any more");
     }
 }
 
