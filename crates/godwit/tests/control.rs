@@ -525,7 +525,8 @@ fn threads(pid: u32) -> Vec<(String, Option<i32>)> {
         let read = |file: &str| fs::read_to_string(task.path().join(file)).unwrap_or_default();
         let (name, stat) = (read("comm"), read("stat"));
         let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-        let nice = fields.split_whitespace().nth(16).and_then(|nice| nice.parse().ok());
+        let nice: Option<i32> =
+            fields.split_whitespace().nth(16).and_then(|nice| nice.parse().ok());
         (name.trim_end().to_owned(), nice)
     };
     tasks.flatten().map(told).collect()

@@ -67,9 +67,9 @@ pub(crate) fn free_port() -> u16 {
     }
 }
 
-/// Returns whether a socket of the calling thread's network namespace has the port. A look by a socket
-/// of our own could take the port from whoever binds it next: programs that other tests start at that
-/// moment inherit the socket until they run.
+/// Returns whether a socket of the calling thread's network namespace has the port. A look by a
+/// socket of our own could take the port from whoever binds it next: programs that other tests start
+/// at that moment inherit the socket until they run.
 pub(crate) fn is_taken(port: u16) -> bool {
     ["udp", "udp6", "tcp", "tcp6"].iter().any(|name| {
         let path = format!("/proc/thread-self/net/{name}");
@@ -78,8 +78,8 @@ pub(crate) fn is_taken(port: u16) -> bool {
     })
 }
 
-/// Returns whether a UDP socket at the port, in the calling thread's network namespace, has datagrams
-/// that nobody has read.
+/// Returns whether a UDP socket at the port, in the calling thread's network namespace, has
+/// datagrams that nobody has read.
 pub(crate) fn has_unread(port: u16) -> bool {
     ["udp", "udp6"].iter().any(|name| {
         let path = format!("/proc/thread-self/net/{name}");
@@ -88,8 +88,8 @@ pub(crate) fn has_unread(port: u16) -> bool {
     })
 }
 
-/// Returns whether the sockets in the network namespace of process `pid` have messages that nobody has
-/// read.
+/// Returns whether the sockets in the network namespace of process `pid` have messages that nobody
+/// has read.
 pub(crate) fn has_unread_in_namespace_of(pid: u32) -> bool {
     let table = |name: &str| fs::read_to_string(format!("/proc/{pid}/net/{name}"));
     let is_held = |line: &str| line.split_whitespace().nth(6).is_some_and(|bytes| bytes != "0");

@@ -372,7 +372,7 @@ impl Subject for Daemon {
                 self.socket.send_to(octets, self.server).map_err(|error| error.to_string())?;
                 send_due += retransmission;
                 if expects_none {
-                    // Silence counts from when the daemon has it: what the next step sees depends on it.
+                    // Silence counts from when the daemon has it, which the next step relies on.
                     waited_at_most(TAKING, || !has_unread(self.server.1));
                     until = Instant::now() + SILENCE;
                     send_due = until + retransmission;
