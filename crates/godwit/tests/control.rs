@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::common::perfdhcp::{PATIENT, exact_run};
+use crate::common::perfdhcp::{PATIENT, whole_run};
 use crate::common::{
     ServerProcess, TempFolder, configuration, configuration6, require, run_bounded,
 };
@@ -222,8 +222,8 @@ fn commands_do_not_stop_packets_and_a_disabled_service_does() {
     };
     let run = |mac: &str| run_with(&PATIENT, mac);
     let is_whole = |report: &str| report.matches("received packets: 5").count() == 2;
-    let exchange = |mac: &str| is_whole(&exact_run(5, |_| run(mac)).report);
-    let first = exact_run(5, |_| run("mac=00:0c:01:00:00:00"));
+    let exchange = |mac: &str| is_whole(&whole_run(5, |_| run(mac)).report);
+    let first = whole_run(5, |_| run("mac=00:0c:01:00:00:00"));
     assert!(is_whole(&first.report), "{}", first.report);
     let statistic = |name: &str| {
         let get = json!({ "command": "statistic-get", "arguments": { "name": name } });

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::common::perfdhcp::{PATIENT, exact_run};
+use crate::common::perfdhcp::{PATIENT, whole_run};
 use crate::common::{ServerProcess, TempFolder, configuration, require, run_bounded};
 
 /// Runs the server, which must refuse to start.
@@ -79,7 +79,7 @@ fn five_clients(server: &ServerProcess, mac: &str, address: &str) -> String {
         );
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
-    exact_run(5, run).report
+    whole_run(5, run).report
 }
 
 #[test]
@@ -328,7 +328,7 @@ fn single_messages_are_logged_while_somebody_wants_to_read_them() {
             );
             String::from_utf8_lossy(&output.stdout).into_owned()
         };
-        let report = exact_run(5, run).report;
+        let report = whole_run(5, run).report;
         assert!(report.contains("received packets: 5"), "{report}");
     };
     exchange("mac=00:0c:01:00:00:00");

@@ -190,8 +190,8 @@ fn perfdhcp(mut command: Command, arguments: &[&str], server: Option<&ServerProc
     if !is_exact(&report, EXCHANGES as u64) {
         return false;
     }
-    assert_eq!(report.matches("received packets: 60").count(), 2, "{report}");
-    true
+    // A reply that waits too long for its row is dropped, which says nothing either.
+    report.matches("received packets: 60").count() == 2
 }
 
 /// Runs one exchange by a client of its own, which does not configure the address.

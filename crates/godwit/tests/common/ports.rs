@@ -68,8 +68,8 @@ pub(crate) fn free_port() -> u16 {
 }
 
 /// Returns whether a socket of the calling thread's network namespace has the port. A look by a
-/// socket of our own could take the port from whoever binds it next: programs that other tests start
-/// at that moment inherit the socket until they run.
+/// socket of our own could take the port from whoever binds it next: programs that other tests
+/// start at that moment inherit the socket until they run.
 pub(crate) fn is_taken(port: u16) -> bool {
     ["udp", "udp6", "tcp", "tcp6"].iter().any(|name| {
         let path = format!("/proc/thread-self/net/{name}");
