@@ -76,7 +76,7 @@ impl Scene {
 }
 
 /// How many ACKs perfdhcp's clients were given, who wait for them as long as a busy disk may need.
-/// Some runs are tried: a reply is dropped that waits longer for its row than its client would wait.
+/// Some runs are tried: a reply is dropped that waits too long for its row.
 fn acknowledged(server: &ServerProcess, clients: u8) -> u64 {
     let run = || acknowledged_within(server, clients, "60000000");
     let mut given = run();

@@ -1,16 +1,21 @@
 //! Reservations in databases, as a Kea operator has them: in MariaDB with the tables of Kea 2.2 and
 //! in PostgreSQL with the current ones, some of them written by plain SQL while the server runs.
 
+use std::cell::Cell;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::process::Command;
+use std::time::Duration;
 
-use crate::common::{PATIENCE, ServerProcess, TempFolder, free_port, run_bounded, waited_until};
+use crate::common::{ServerProcess, TempFolder, free_port, run_bounded, waited_until};
 use dhcp_wire::v4::{self, option};
 use dhcp_wire::v6;
 use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
 
-/// Name of the databases.
+/// After so long without an answer a client asks again.
+const RETRANSMISSION: Duration = Duration::from_secs(10);
+
+/// The name of the databases.
 const NAME: &str = "hosts";
 
 /// Starts a private database server with Kea's tables. Returns `None` if it is not installed.
@@ -67,6 +72,8 @@ fn write(server: &Database, (identifier, kind): (&str, u8), columns: &str, value
 struct Scene {
     server: ServerProcess,
     relay: UdpSocket,
+    /// Messages so far, which are their transaction identifiers.
+    asked: Cell<u32>,
     _folder: TempFolder,
 }
 
@@ -94,14 +101,32 @@ impl Scene {
         let server = ServerProcess::launch_on(env, family, ports, &config, folder.path());
         let relay = UdpSocket::bind((here, server.relay_port)).expect("the port is free");
         relay.connect((here, server.port)).expect("loopback is connected");
-        relay.set_read_timeout(Some(PATIENCE)).expect("a time");
-        Self { server, relay, _folder: folder }
+        relay.set_read_timeout(Some(RETRANSMISSION)).expect("a time");
+        Self { server, relay, asked: Cell::new(0), _folder: folder }
     }
 
-    fn ask(&self, octets: &[u8]) -> Vec<u8> {
-        self.relay.send(octets).expect("the server listens");
+    /// The next transaction identifier.
+    fn next_xid(&self) -> u32 {
+        self.asked.set(self.asked.get() + 1);
+        self.asked.get()
+    }
+
+    /// The answer to `octets`, which are sent again where there is none: a message that waits too
+    /// long for a database is dropped. What is no answer to them is one to a message before.
+    fn ask(&self, octets: &[u8], is_answer: impl Fn(&[u8]) -> bool) -> Vec<u8> {
         let mut reply = vec![0; 1500];
-        let len = self.relay.recv(&mut reply).expect("there is an answer");
+        let mut len = 0;
+        let is_answered = waited_until(|| {
+            self.relay.send(octets).expect("the server listens");
+            while let Ok(received) = self.relay.recv(&mut reply) {
+                if is_answer(&reply[..received]) {
+                    len = received;
+                    return true;
+                }
+            }
+            false
+        });
+        assert!(is_answered, "there is no answer: {}", self.server.log());
         reply.truncate(len);
         reply
     }
@@ -117,7 +142,7 @@ impl Scene {
             htype: 1,
             hlen: 6,
             hops: 1,
-            xid: n.into(),
+            xid: self.next_xid(),
             secs: 0,
             flags: 0,
             ciaddr: nowhere,
@@ -138,7 +163,9 @@ impl Scene {
             writer.option(option::SERVER_IDENTIFIER, &Ipv4Addr::LOCALHOST.octets());
         }
         let len = writer.finish(300).expect("the buffer is large");
-        let reply = self.ask(&octets[..len]);
+        let is_answer =
+            |reply: &[u8]| v4::Message::parse(reply).expect("a reply parses").xid() == header.xid;
+        let reply = self.ask(&octets[..len], is_answer);
         let reply = v4::Message::parse(&reply).expect("a reply parses");
         (reply.message_type(), reply.yiaddr())
     }
@@ -148,12 +175,17 @@ impl Scene {
         let mut octets = [0; 600];
         let here = Ipv6Addr::LOCALHOST;
         let levels = v6::RelayWriter::forward(&mut octets).level(0, here, here);
-        let mut writer = levels.message(v6::MessageType::Solicit, n.into());
+        let xid = self.next_xid();
+        let mut writer = levels.message(v6::MessageType::Solicit, xid);
         writer.option(v6::option::CLIENTID, &[0, 3, 0, 1, 2, 0, 0, 0, 0, n]);
         let mark = writer.ia(v6::IaKind::Na, 1, 0, 0);
         writer.end(mark);
         let len = writer.finish().expect("the buffer is large");
-        let reply = self.ask(&octets[..len]);
+        let is_answer = |reply: &[u8]| {
+            let packet = v6::Packet::parse(reply).expect("a reply parses");
+            packet.message().transaction_id() == xid
+        };
+        let reply = self.ask(&octets[..len], is_answer);
         let packet = v6::Packet::parse(&reply).expect("a reply parses");
         let ia = packet.message().ias().next().expect("it is answered");
         ia.addresses().next().expect("something is offered").address
