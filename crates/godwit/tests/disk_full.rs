@@ -132,9 +132,10 @@ impl Scene {
         acks.len()
     }
 
-    /// Repeats exchanges until a batch is not completely acknowledged.
+    /// Exchanges until a batch does not go through since the server cannot write: a reply is dropped,
+    /// too, that waits too long for its row.
     fn fill(&mut self) {
-        while self.exchanges() == BATCH as usize {
+        while self.exchanges() == BATCH as usize || !self.is_failing() {
             assert!(self.clients < 5_000, "the disk never fills");
         }
         assert!(self.acknowledged.len() > 200, "{} leases", self.acknowledged.len());
@@ -215,8 +216,9 @@ fn a_server_that_is_to_go_on_is_silent_until_there_is_room_and_loses_nothing() {
         assert_eq!(scene.exchanges(), 0, "nothing is acknowledged that cannot be written");
         fs::remove_file(scene.disk.file("filler")).expect("it is there");
         scene.server.wait_for("lease file written anew from memory");
-        // The server drops waiting replies when the file fails, not later.
-        assert_eq!(scene.exchanges(), BATCH as usize);
+        // Replies that wait are dropped when the file fails, not later.
+        let goes_through = (0..3).any(|_| scene.exchanges() == BATCH as usize);
+        assert!(goes_through, "{}", scene.server.log());
         scene.server.signal("KILL");
         assert!(common::waited_until(|| scene.server.has_ended()), "{}", scene.server.log());
         scene.check_what_is_kept();
