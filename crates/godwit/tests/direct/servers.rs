@@ -15,8 +15,8 @@ use crate::common::kea::KeaProcess;
 use crate::common::link::{Link, SERVER_END};
 use crate::common::{ServerProcess, TempFolder, figure, require, waited_until};
 
-/// Writes a configuration that either server accepts, with additions that only one needs, and
-/// returns its path.
+/// Writes a configuration that either server takes, with what only one needs; its path. Replies
+/// of ours wait for no disk: those that wait too long are dropped, and each is counted here.
 fn configuration(folder: &Path, further: &str) -> PathBuf {
     let path = folder.join("dhcp4.conf");
     let text = format!(
@@ -25,7 +25,7 @@ fn configuration(folder: &Path, further: &str) -> PathBuf {
             "lease-database": {{ "type": "memfile", "name": "{0}/leases.csv", "lfc-interval": 0 }},
             "control-socket": {{ "socket-type": "unix", "socket-name": "{0}/ctrl" }},
             "valid-lifetime": 3600, {further}
-            "user-context": {{ "godwit": {{ "shards": 2 }} }},
+            "user-context": {{ "godwit": {{ "shards": 2, "durability": "none" }} }},
             "subnet4": [ {{ "id": 1, "subnet": "10.77.0.0/16",
                             "pools": [ {{ "pool": "10.77.1.1 - 10.77.9.254" }} ] }} ]
         }} }}"#,
@@ -163,11 +163,8 @@ fn all_at_once_and_whole_lives(link: &Link) {
     let config = configuration(folder.path(), "");
     let server = server(link, &config, folder.path());
     let (json, code) = measured(link, "--scenario avalanche -R 200");
-    assert_eq!(
-        (code, json["leases"].as_u64(), leased(folder.path())),
-        (0, Some(200), 200),
-        "{json}"
-    );
+    assert_eq!((code, json["leases"].as_u64()), (0, Some(200)), "{json}");
+    wait_for_leases(&json, 0, folder.path());
     let line = "--scenario lifecycle -R 100 -r 100 -p 6 -d 20 --speed 2000 --stay 3000 --away 2000 \
                 --releasing 40 --informing 30 --declining 5 --answer-arp -s 7 \
                 -b mac=00:0d:00:00:00:00";
