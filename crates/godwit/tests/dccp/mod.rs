@@ -142,7 +142,8 @@ fn plain_udp_is_measured_the_same_way() {
 #[test]
 fn the_server_sends_when_asked_to() {
     for words in [&["-R"][..], &["--bidir"], &["-R", "-P", "3", "--ccid", "3"]] {
-        let words = [&["-t", "0.3", "-i", "0"], words].concat();
+        // So long that something is sent and arrives in it, on a machine that is held up, too.
+        let words = [&["-t", "2", "-i", "0", "-b", "1m"], words].concat();
         let [client, server] = measured(&words);
         let flows = client["flows"].as_array().expect("there are flows");
         assert_eq!(flows.len(), if words.contains(&"-P") { 3 } else { 1 });
