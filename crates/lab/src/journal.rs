@@ -133,6 +133,8 @@ pub(crate) fn so_far(folder: &Path, told: &Told) -> Result<Summary, LabError> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     #[test]
@@ -158,6 +160,12 @@ mod tests {
         .unwrap();
         assert_eq!(read(&folder).unwrap().entries.len(), 2);
         drop(journal);
+        // A process that another test starts at this moment has the journal's lock until it
+        // executes another program.
+        let until = Instant::now() + Duration::from_secs(300);
+        while read(&folder).unwrap().is_running && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(10));
+        }
         assert!(!read(&folder).unwrap().is_running);
         fs::remove_dir_all(folder).unwrap();
     }

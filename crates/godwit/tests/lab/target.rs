@@ -94,9 +94,9 @@ fn a_server_that_runs_is_measured_and_left_running() {
     server.stop();
     let (due, given) = ledger(&place);
     let kept = addresses(&folder.path().join("leases.csv"));
-    // One lease belongs to the client that checks whether the server answers. Late replies gave
-    // leases, too.
-    assert!(given > 0 && (given + 1..=due + 1).contains(&kept), "{given} of {due}, kept {kept}");
+    // One may be the client's that asks whether the server answers: it does not insist on its
+    // lease. What came too late was given, too.
+    assert!(given > 0 && (given..=due + 1).contains(&kept), "{given} of {due}, kept {kept}");
     let folder = place.results()[0].clone();
     let again = place.lab(&["report", &folder.to_string_lossy(), "--json"]);
     let again: Value = serde_json::from_slice(&again.stdout).expect("JSON only");
@@ -223,6 +223,6 @@ fn a_server_that_does_not_answer_is_told_with_what_it_needs() {
     let place = Place::new("silent");
     let [target, relay] = [free_port(), free_port()].map(|port| format!("127.0.0.1:{port}"));
     let silent = refused(&place, &["run", "tiny", "--target", &target, "--relay", &relay], 1);
-    let sentence = format!("no OFFER came from UDP {target} to the relay {relay} within 5 s");
+    let sentence = format!("no OFFER came from UDP {target} to the relay {relay} within 15 s");
     assert!(silent.contains(&sentence), "{silent}");
 }

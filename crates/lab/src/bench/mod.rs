@@ -53,7 +53,7 @@ use restart::DatabaseRestart;
 use service::{Service, last_words};
 
 /// Time that a generator may take beyond its trial and the deadline before the lab gives it up.
-const GENERATOR_GRACE: Duration = Duration::from_secs(15);
+const GENERATOR_GRACE: Duration = Duration::from_secs(60);
 
 /// Processors of both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

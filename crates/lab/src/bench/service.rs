@@ -19,8 +19,9 @@ use crate::leases::LeaseFile;
 use crate::subject::Subject;
 use crate::terms::Terms;
 
-/// Longest time that a server may take to end after the polite signal.
-const STOP_GRACE: Duration = Duration::from_secs(5);
+/// Longest time that a server may take to end after the polite signal. A server that is killed has
+/// not written all its leases, and would be blamed for those that are missing.
+const STOP_GRACE: Duration = Duration::from_secs(60);
 
 /// Server that runs.
 #[derive(Debug)]

@@ -21,9 +21,9 @@ use crate::error::LabError;
 use crate::probe::{Probe, Question};
 
 /// Longest time until a server answers after its start.
-const START_PATIENCE: Duration = Duration::from_secs(20);
+const START_PATIENCE: Duration = Duration::from_secs(60);
 /// Longest time until a server answers that ran before the lab.
-const THERE_PATIENCE: Duration = Duration::from_secs(5);
+const THERE_PATIENCE: Duration = Duration::from_secs(15);
 /// Longest time until a server answers whose configuration or leases are large.
 const LARGE_PATIENCE: Duration = Duration::from_secs(180);
 /// Longest time that a server may take to work off a trial, after which it is started again.

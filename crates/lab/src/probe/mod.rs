@@ -297,12 +297,16 @@ mod tests {
             rounds > 4
         });
         assert!(!late.unwrap(), "the next one comes after 50 ms");
-        let mut rounds = 0;
-        let started = probe.wait_for_start(address, Instant::now(), || {
-            rounds += 1;
-            rounds > 1_000
+        // On a busy machine the first second, in which it asks so often, may pass without an answer.
+        let has_answered = (0..1_000).any(|_| {
+            let mut rounds = 0;
+            let started = probe.wait_for_start(address, Instant::now(), || {
+                rounds += 1;
+                rounds > 20
+            });
+            started.unwrap()
         });
-        assert!(started.unwrap());
+        assert!(has_answered);
         probe.socket.send_to(&[], address).unwrap();
         answering.join().unwrap();
     }

@@ -14,7 +14,7 @@ use testbed::CommandLine;
 use super::{PARANOID, Perf, Sampling, profile_of, sentence};
 
 /// Longest time that perf may take to carry out an order: it shares a processor with a generator.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Time between checks of a waiting loop whether perf has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
