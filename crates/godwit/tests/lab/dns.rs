@@ -19,8 +19,8 @@ fn place(name: &str, more: &str) -> Place {
     place.plan("dns", "protocol = \"dns\"\nservers = [\"echo\"]");
     let path = place.0.join("plans/dns.toml");
     let text = std::fs::read_to_string(&path).expect("the plan");
-    // The share of answers from a busy machine does not matter either.
-    let text = text.replace("[search]", "[search]\nloss_percent = 95.0");
+    // How much of it a busy machine answers, and when, does not matter either.
+    let text = text.replace("[search]", "[search]\nloss_percent = 100.0\ndeadline_s = 60.0");
     std::fs::write(&path, format!("{text}{more}{NEVER_VOID}")).expect("the plan");
     place
 }
@@ -44,11 +44,13 @@ fn the_echo_is_measured_with_nothing_but_the_binary() {
     let trials = summary["trials"].as_array().expect("a list");
     let offered = trials.iter().filter_map(|trial| trial["offered_per_s"].as_f64());
     assert!(offered.into_iter().any(|rate| (rate - 400.0).abs() < 1.0), "the plan's highest");
-    let steps: Vec<f64> = trials
+    let mut steps: Vec<f64> = trials
         .iter()
         .filter(|trial| trial["purpose"] == "ramp")
         .map(|trial| trial["offered_per_s"].as_f64().expect("a rate").round())
         .collect();
+    // A step that was void is repeated.
+    steps.dedup();
     assert_eq!(steps, [147.0, 294.0, 441.0]);
     let page = std::fs::read_to_string(place.results()[0].join("report.html")).expect("a page");
     for words in ["data-chart=\"system-load\"", "achieved, answers/s", "www.google.com AAAA"] {
@@ -113,27 +115,31 @@ fn a_server_that_drops_at_every_rate_is_not_called_slow() {
     let text = std::fs::read_to_string(&path).expect("the plan");
     let text = text
         .replace(
-            "loss_percent = 95.0\nstart_per_s = 200.0\nmax_per_s = 400.0",
-            "start_per_s = 4000.0\nmax_per_s = 64000.0\nloss_percent = 0.1\ndeadline_s = 5.0",
+            "loss_percent = 100.0\ndeadline_s = 60.0\nstart_per_s = 200.0\nmax_per_s = 400.0",
+            // Between what the server drops and what a busy machine makes the other one miss.
+            "start_per_s = 500.0\nmax_per_s = 1000.0\nloss_percent = 12.5\ndeadline_s = 5.0",
         )
-        .replace("dwell_s = 0.2", "dwell_s = 1.0");
+        .replace("dwell_s = 0.2", "dwell_s = 2.0");
+    assert!(text.contains("loss_percent = 12.5"), "{text}");
     std::fs::write(&path, text).expect("the plan");
     // The server also pins itself to the generator's processor.
     let cpus = allowed_cpus();
-    let lossy =
-        format!("taskset -c {} {GODWIT} dns echo --drop 5% --listen {{address}}:{{port}}", cpus[0]);
+    let lossy = format!(
+        "taskset -c {} {GODWIT} dns echo --drop 50% --listen {{address}}:{{port}}",
+        cpus[0]
+    );
     let output = place.lab(&["run", "dns", "--json", "--server-command", &lossy]);
     let told = said(&output);
     assert_eq!(output.status.code(), Some(3), "{told}");
-    assert!(told.contains("command: it never meets 0.1 %"), "{told}");
+    assert!(told.contains("command: it never meets 12.5 %"), "{told}");
     let summary = summary(&output);
     let result = &summary["results"][0];
     assert!(result["leases_per_s"].is_null(), "{result}");
     let least = result["loses_at_every_rate"].as_f64().expect("a share");
-    assert!((0.001..0.5).contains(&least), "{least}");
+    assert!((0.125..0.75).contains(&least), "{least}");
     assert!(summary["limit"]["leases_per_s"].as_f64().is_some(), "the echo is the limit");
     let page = std::fs::read_to_string(place.results()[0].join("report.html")).expect("a page");
-    assert!(page.contains("never meets 0.1 %"));
+    assert!(page.contains("never meets 12.5 %"));
     assert_eq!(page.contains("they were brought back"), cpus.len() > 1);
 }
 

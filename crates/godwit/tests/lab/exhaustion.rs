@@ -27,6 +27,8 @@ fn run_once(protocol: &str) -> Option<(Value, Value)> {
         "[clients]\ncount = 1000\n[server]\npool_size = 20000\ndurability = [\"always\"]\n\
          [exhaustion]\ndwell_s = 4\nat_s = 2\n",
     );
+    // Clients that find nothing are waited for until their deadline.
+    place.change(protocol, "deadline_s = 60.0", "deadline_s = 10.0");
     let output = place.lab(&["run", protocol, "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON only");

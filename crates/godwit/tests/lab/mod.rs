@@ -35,7 +35,7 @@ impl Place {
     /// much other load.
     fn plan(&self, name: &str, more: &str) {
         let text = format!(
-            "name = \"{name}\"\ntitle = \"Test\"\ntopology = \"loopback\"\ntime_budget_s = 900.0\n{more}\n\
+            "name = \"{name}\"\ntitle = \"Test\"\ntopology = \"loopback\"\ntime_budget_s = 3000.0\n{more}\n\
              [search]\nstart_per_s = 200.0\nmax_per_s = 400.0\ndwell_s = 0.2\nconfirm_dwell_s = 0.2\n\
              [blocks]\nrounds = 1\ndwell_s = 0.0\n[curve]\nfractions = [0.5]\ndwell_s = 0.2\n"
         );
@@ -46,13 +46,22 @@ impl Place {
     fn more(&self, name: &str, tables: &str) {
         let path = self.0.join(format!("plans/{name}.toml"));
         let text = std::fs::read_to_string(&path).expect("the plan");
-        let text = text.replace("[search]", "[search]\nloss_percent = 95.0");
-        // A run does the same with each store at any rate.
+        // A process that stands still for seconds answers all that waits when it goes on.
+        let text = text.replace("[search]", "[search]\nloss_percent = 99.0\ndeadline_s = 60.0");
+        // What a run does with each store is the same at any rate.
         let text =
             text.replace("_per_s = 200.0\nmax_per_s = 400.0", "_per_s = 50.0\nmax_per_s = 100.0");
         let void = "[void]\nlate_sends_percent = 100.0\nsocket_drops_percent = 100.0\n\
                     softnet_drops_percent = 100.0\nsteal_percent = 100.0\n";
         std::fs::write(&path, format!("{text}{tables}{void}")).expect("the plan");
+    }
+
+    /// Puts `new` in the place of `old` in a plan.
+    fn change(&self, name: &str, old: &str, new: &str) {
+        let path = self.0.join(format!("plans/{name}.toml"));
+        let text = std::fs::read_to_string(&path).expect("the plan");
+        assert!(text.contains(old), "{text}");
+        std::fs::write(&path, text.replace(old, new)).expect("the plan");
     }
 
     fn godwit(&self, words: &[&str]) -> Command {
@@ -68,7 +77,7 @@ impl Place {
 
     /// Runs the lab by `wrapper` to its end.
     fn lab_by(&self, mut wrapper: Command, words: &[&str]) -> Output {
-        wrapper.args(["timeout", "-k", "10", "1800", GODWIT, "lab"]).args(words);
+        wrapper.args(["timeout", "-k", "10", "3600", GODWIT, "lab"]).args(words);
         // Databases of a run have their folders here.
         wrapper.env("TMPDIR", &self.0);
         wrapper.current_dir(&self.0).stdin(Stdio::null()).output().expect("it starts")
@@ -368,6 +377,8 @@ fn godwit_is_measured_on_every_store_and_its_databases_are_ended_under_load() {
                   sharing = [\"exclusive\", \"two-servers\"]\ndurability = [\"always\"]\n\
                   [restart]\ndatabase = \"both\"\ndwell_s = 3.0\nat_s = 1.0\n";
     place.more("every", stores);
+    // What is lost while a database is away is waited for until its deadline.
+    place.change("every", "deadline_s = 60.0", "deadline_s = 10.0");
     let output = place.lab(&["run", "every", "--json"]);
     assert!(matches!(output.status.code(), Some(0 | 3)), "{}", said(&output));
     let servers: Vec<String> = verified(&place)
@@ -462,14 +473,20 @@ fn an_interrupt_in_the_middle_of_a_trial_leaves_nothing() {
         return;
     }
     let place = Place::new("middle");
-    let mut command = place.godwit(&["lab", "run", "dhcp4-smoke", "--ignore-load"]);
+    // Once a rate was met, a trial follows that lasts as long as this test may take to interrupt it.
+    place.plan("middle", "servers = [\"godwit\"]");
+    place.more("middle", "[server]\ndurability = [\"none\"]\n");
+    place.change("middle", "confirm_dwell_s = 0.2", "confirm_dwell_s = 3600.0");
+    place.change("middle", "time_budget_s = 3000.0", "time_budget_s = 80000.0");
+    place.change("middle", "\"loopback\"", "\"veth\"");
+    let mut command = place.godwit(&["lab", "run", "middle", "--ignore-load"]);
     let mut child = command.stderr(Stdio::piped()).spawn().expect("godwit starts");
     let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
     let line = lines.next().expect("a line").expect("text");
     assert!(line.starts_with("about ") && line.contains(" at most, for 2 lines: godwit"), "{line}");
     // The next line appears when a trial has ended, and the next trial begins at once.
     let line = lines.next().expect("a line").expect("text");
-    assert!(line.contains("search") && line.contains(" s left] round 1 of 1, "), "{line}");
+    assert!(line.contains("search") && line.contains(" left] round 1 of 1, "), "{line}");
     interrupt_impatiently(child.id());
     let said: Vec<String> = lines.map(|line| line.expect("text")).collect();
     let status = child.wait().expect("it ends");
@@ -482,17 +499,23 @@ fn an_interrupt_in_the_middle_of_a_trial_leaves_nothing() {
 #[test]
 fn an_interrupted_suite_ends_with_130_and_leaves_nothing() {
     let place = Place::new("suite-interrupt");
-    let suite = "name = \"two\"\ntitle = \"Two\"\n[[part]]\nplan = \"dhcp4-smoke\"\n\
-                 quick_time_budget_s = 8.0\n[[part]]\nplan = \"dhcp6-smoke\"\n\
+    // Trials that last as long as this test may take to interrupt them.
+    for (name, more) in [("four", "protocol = \"dhcp4\""), ("six", "protocol = \"dhcp6\"")] {
+        place.plan(name, more);
+        place.change(name, "dwell_s = 0.2", "dwell_s = 3600.0");
+        place.change(name, "time_budget_s = 3000.0", "time_budget_s = 80000.0");
+    }
+    let suite = "name = \"two\"\ntitle = \"Two\"\n[[part]]\nplan = \"four\"\n\
+                 quick_time_budget_s = 8.0\n[[part]]\nplan = \"six\"\n\
                  quick_time_budget_s = 8.0\n";
     std::fs::write(place.0.join("plans/two.toml"), suite).expect("the folder can be written");
     let mut command = place.godwit(&["lab", "run", "two", "--topology", "loopback"]);
     let mut child = command.stderr(Stdio::piped()).spawn().expect("godwit starts");
     let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
     let line = lines.next().expect("a line").expect("text");
-    assert!(line.starts_with("about ") && line.ends_with(" s for 2 plans"), "{line}");
+    assert!(line.starts_with("about ") && line.ends_with(" for 2 plans"), "{line}");
     let line = lines.next().expect("a line").expect("text");
-    assert!(line.starts_with("plan dhcp4-smoke (1 of 2), ") && line.ends_with(" left"), "{line}");
+    assert!(line.starts_with("plan four (1 of 2), ") && line.ends_with(" left"), "{line}");
     interrupt_impatiently(child.id());
     let said: Vec<String> = lines.map(|line| line.expect("text")).collect();
     let status = child.wait().expect("it ends");

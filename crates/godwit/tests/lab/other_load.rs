@@ -25,6 +25,7 @@ impl Drop for Busy {
 #[test]
 fn other_programs_are_named_before_a_run_unless_nobody_asks() {
     let place = Place::new("other-load");
+    place.more("tiny", "");
     let _busy = Busy::start();
     let output = place.lab(&["run", "tiny"]);
     let told = said(&output);

@@ -31,7 +31,7 @@ const SCHEMA: &str = "2.2";
 /// Name of the processes before a database that is further away, in the names of files.
 const DISTANCE: &str = "distance";
 /// Longest time that such a process may take to begin; `LOOK_EVERY` is the time between checks.
-const DISTANCE_LIMIT: Duration = Duration::from_secs(10);
+const DISTANCE_LIMIT: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Names of disks in records.
 const RESULTS: &str = "results";

@@ -20,7 +20,7 @@ use crate::error::LabError;
 use crate::samples::Sampling;
 
 /// Longest time that a program may take to end after the polite signal.
-const GRACE: Duration = Duration::from_secs(5);
+const GRACE: Duration = Duration::from_secs(60);
 /// Lines of its complaint that are passed on.
 const LAST_LINES: usize = 3;
 /// Base of the code that is reported when the program was ended by a signal, as shells do.

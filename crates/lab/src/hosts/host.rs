@@ -19,9 +19,9 @@ use super::message::{Answer, Copy, Hello, Order};
 use crate::error::LabError;
 
 /// Longest time that SSH and the other side may take for an answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Longest time that the other side may take to end.
-const GRACE: Duration = Duration::from_secs(5);
+const GRACE: Duration = Duration::from_secs(60);
 /// Time between checks whether it has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Number of requests for the time, one after another.

@@ -12,7 +12,7 @@ use measure::record::Sample;
 use netio::Clock;
 
 /// Longest wait for the last sample of a trial.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Time between checks for that sample.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
