@@ -562,7 +562,7 @@ fn without_permission_namespaces_are_refused_and_loopback_is_taken() {
         let own = ["--reuid=65534", "--regid=65534", "--clear-groups"];
         let mut command = Command::new("timeout");
         command
-            .args(["-k", "10", "900", "setpriv"])
+            .args(["-k", "10", "3600", "setpriv"])
             .args(own)
             .arg(&binary)
             .args(words)

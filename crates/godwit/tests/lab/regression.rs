@@ -157,6 +157,8 @@ fn with_both_clocks_both_are_in_the_report() {
     }
     let place = Place::new("regression-both");
     small(&place, "both", "ccids = [3]", "");
+    // Real time, in which a busy machine must get some of the data through.
+    place.change("both", "quick_seconds = 1\n", "quick_seconds = 10\n");
     let output = place.lab(&["run", "both", "--quick"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let (run, page) = kept(&place, "both");
