@@ -20,8 +20,9 @@ use views::{Observed, now_s};
 /// Number of twins played at a time.
 const AT_ONCE: usize = 2;
 
-/// Maximum time until Godwit's views are as expected: a reply may leave before it is counted.
-const LIMIT: Duration = Duration::from_secs(60);
+/// How long this server's views may take to become what they have to be: a reply may leave before
+/// it is counted.
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// Beginnings of statistics that Kea 3.0 does not have, and later versions do.
 const LATER: [&str; 4] = ["pkt", "assigned-", "registered-nas", "cumulative-registered-nas"];
