@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use crate::common::capture::{self, Capture};
-use crate::common::perfdhcp::{PATIENT, exact_run, figures, keys};
+use crate::common::perfdhcp::{PATIENT, RUNS_MAX, exact_run, figures, keys};
 use crate::common::{
     ServerProcess, TempFolder, configuration, is_root, require, run_bounded, waited_until,
 };
@@ -77,27 +77,34 @@ fn renewals_and_releases_are_served_and_nothing_is_malformed() {
     let capture = folder.path().join("run.pcap");
     let tcpdump = Command::new("tcpdump");
     let capture = Capture::start(tcpdump, "lo", &format!("udp port {}", server.port), &capture);
-    let words = ["-r", "100", "-f", "40", "-F", "20", "-p", "5", "-d", "60", "-d", "60"];
-    let report = perfdhcp(&server, &[&words[..], &["-W", "2000000"]].concat());
     let decode_as = ["-d", &format!("udp.port=={port},dhcp")];
-    // Whichever replies perfdhcp has waited for, each request to the server has its reply.
     let count = |kind: u8| {
         let filter = format!("dhcp.option.dhcp == {kind}");
         capture.so_far().packets(&decode_as, &filter).len() as u64
     };
+    // For a few seconds, and again where a server that was held up let nobody renew meanwhile.
+    let words = ["-r", "100", "-f", "40", "-F", "20", "-p", "5", "-d", "60", "-d", "60"];
+    let (mut sent, mut report) = (0, String::new());
+    let has_come = (0..RUNS_MAX).any(|_| {
+        report = perfdhcp(&server, &[&words[..], &["-W", "2000000"]].concat());
+        sent += figures(&report, "sent packets:").iter().sum::<u64>();
+        let renewals = "dhcp.option.dhcp == 3 && dhcp.ip.client != 0.0.0.0";
+        let renewals = capture.so_far().packets(&decode_as, renewals).len();
+        renewals > 0 && count(7) > 0
+    });
+    assert!(has_come, "some renew, some release: {report}");
     let counts = || [1, 2, 3, 5, 7].map(count);
+    // Whatever perfdhcp has waited for: each question that went to the server has its answer, and
+    // tcpdump has written all that was sent.
     let is_answered = || {
-        let [discovers, offers, requests, acks, _] = counts();
-        discovers == offers && requests == acks
+        let [discovers, offers, requests, acks, releases] = counts();
+        let is_whole = discovers + requests + releases == sent;
+        discovers == offers && requests == acks && is_whole
     };
-    assert!(waited_until(is_answered), "{:?} {report}", counts());
-    let [discovers, _, requests, _, releases] = counts();
-    assert!(requests > discovers && releases > 0, "some renew, some release: {report}");
+    assert!(waited_until(is_answered), "{:?} of {sent} {report}", counts());
     server.stop();
     let run = capture.end();
     let decoded = run.packets(&decode_as, "dhcp");
-    let sent: u64 = figures(&report, "sent packets:").iter().sum();
-    assert_eq!(discovers + requests + releases, sent, "{report}");
     assert!(decoded.len() as u64 > sent, "{} messages decoded", decoded.len());
     assert_eq!(run.packets(&decode_as, capture::MALFORMED), Vec::<String>::new());
 }
