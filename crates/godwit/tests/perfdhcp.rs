@@ -88,9 +88,8 @@ fn renewals_and_releases_are_served_and_nothing_is_malformed() {
     let has_come = (0..RUNS_MAX).any(|_| {
         report = perfdhcp(&server, &[&words[..], &["-W", "2000000"]].concat());
         sent += figures(&report, "sent packets:").iter().sum::<u64>();
-        let renewals = "dhcp.option.dhcp == 3 && dhcp.ip.client != 0.0.0.0";
-        let renewals = capture.so_far().packets(&decode_as, renewals).len();
-        renewals > 0 && count(7) > 0
+        // One request at most follows an offer: the others renew.
+        count(3) > count(2) && count(7) > 0
     });
     assert!(has_come, "some renew, some release: {report}");
     let counts = || [1, 2, 3, 5, 7].map(count);

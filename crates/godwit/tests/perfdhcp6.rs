@@ -160,6 +160,9 @@ fn renewals_and_releases_are_served_and_nothing_is_malformed() {
     let through = ["-A", "1", "-J", &relays.display().to_string()];
     let sent = exchanges(&link, 4, &through, (&leases, 1));
     server.stop();
+    // tcpdump may have written the last ones not yet.
+    let relayed = || capture.so_far().packets(&[], "dhcpv6.msgtype == 13").len();
+    waited_until(|| relayed() >= sent);
     let run = capture.end();
     let relayed = run.packets(&[], "dhcpv6.msgtype == 13");
     assert_eq!(relayed.len(), sent);

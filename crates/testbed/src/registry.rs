@@ -69,16 +69,18 @@ impl Registry {
     /// # Errors
     /// The folder cannot be created.
     pub fn open() -> Result<Self, TestbedError> {
+        Self::at(Self::users_folder())
+    }
+
+    fn users_folder() -> PathBuf {
         let user = user_id();
-        let folder = if user == 0 {
-            PathBuf::from("/run/godwit")
-        } else {
-            match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|p| p.is_dir()) {
-                Some(session) => session.join("godwit"),
-                None => std::env::temp_dir().join(format!("godwit-{user}")),
-            }
-        };
-        Self::at(folder)
+        if user == 0 {
+            return PathBuf::from("/run/godwit");
+        }
+        match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|p| p.is_dir()) {
+            Some(session) => session.join("godwit"),
+            None => std::env::temp_dir().join(format!("godwit-{user}")),
+        }
     }
 
     /// Opens a register in `folder`.
@@ -139,7 +141,10 @@ impl Registry {
                 let _ = fs::remove_file(&path);
             }
         }
-        self.clean_unregistered(&mut cleaned);
+        // What the register of a test does not know may be known to that of the user.
+        if self.folder == Self::users_folder() {
+            self.clean_unregistered(&mut cleaned);
+        }
         if cleaned.alive.is_empty() {
             self.restore_backlog(&mut cleaned);
         }

@@ -25,12 +25,12 @@ use crate::nobody::{can_reach, give_away};
 use crate::proc::process_tree;
 use crate::process::{ChildProcess, describe};
 
-/// Maximum time until a fresh server answers, which may have to wait for a busy disk.
-const READY_LIMIT: Duration = Duration::from_secs(120);
-/// Interval between two looks for the server's answer.
+/// A fresh server may have to wait for a disk that others write to.
+const READY_LIMIT: Duration = Duration::from_secs(300);
+/// Between two looks whether the server answers.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Maximum time of an orderly end before the server is killed.
-const STOP_LIMIT: Duration = Duration::from_secs(30);
+/// What an orderly end may take before it becomes a disorderly one.
+const STOP_LIMIT: Duration = Duration::from_secs(120);
 
 /// User that every private server has, with all rights.
 pub const USER: &str = "kea";
@@ -243,7 +243,7 @@ impl Database {
     /// Ends the server at once, with all its processes, as a crash would. Its folder stays.
     pub fn kill(&mut self) {
         let Some(mut process) = self.process.take() else { return };
-        let tree = process_tree(process.pid());
+        let tree = standing_tree(process.pid());
         process.kill();
         // PostgreSQL's processes lead sessions of their own, so they are not in the group.
         for pid in &tree {
@@ -390,7 +390,33 @@ fn wait_until(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Returns true if a process exists and is not just waiting to be reaped.
+/// Returns process `pid` and everything below it after all of it stands still, so that none of it
+/// starts another process between the look and the kill.
+fn standing_tree(pid: u32) -> Vec<u32> {
+    let mut seen = Vec::new();
+    wait_until(STOP_LIMIT, || {
+        let mut tree = process_tree(pid);
+        tree.sort_unstable();
+        let moving: Vec<String> =
+            tree.iter().filter(|of| moves(**of)).map(u32::to_string).collect();
+        let is_still = moving.is_empty() && tree == seen;
+        if !moving.is_empty() {
+            let script = format!("kill -s STOP {}", moving.join(" "));
+            let _ = CommandLine::new("sh").arg("-c").arg(script).to_command().output();
+        }
+        seen = tree;
+        is_still
+    });
+    seen
+}
+
+/// Returns true if a process is there and neither stopped nor ended.
+fn moves(pid: u32) -> bool {
+    let stat = crate::proc::read(format!("/proc/{pid}/stat"));
+    stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['T', 't', 'Z', 'X']))
+}
+
+/// Whether a process is there and not just waiting for its parent to ask how it ended.
 fn is_running(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
