@@ -17,8 +17,8 @@ use crate::namespace;
 use crate::process::signal_group;
 use crate::quota;
 
-/// Maximum time that killed processes may take to leave their control group.
-const GROUP_PATIENCE: Duration = Duration::from_secs(2);
+/// How long killed processes may take to leave their control group.
+const GROUP_PATIENCE: Duration = Duration::from_secs(60);
 const GROUP_PAUSE: Duration = Duration::from_millis(10);
 
 /// Folder in which runs register, one per user.

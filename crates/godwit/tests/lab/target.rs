@@ -171,7 +171,7 @@ fn a_server_that_goes_away_falls_short_and_is_not_started_again() {
     // Trials so long that the next one is still running when the server is killed.
     let path = place.0.join("plans/tiny.toml");
     let plan = std::fs::read_to_string(&path).expect("the plan");
-    std::fs::write(&path, plan.replace("dwell_s = 0.2", "dwell_s = 5.0")).expect("the plan");
+    std::fs::write(&path, plan.replace("dwell_s = 0.2", "dwell_s = 10.0")).expect("the plan");
     let mut lab = place.godwit(&["lab", "run", "tiny", "--target", &target, "--relay", &relay]);
     lab.arg("--ignore-load");
     let mut child = lab.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
