@@ -9,6 +9,8 @@ mod control;
 mod doors;
 mod error;
 mod frames;
+#[cfg(test)]
+mod free_port;
 mod hosts;
 mod http_client;
 mod latency;

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use dhcp_config::{
@@ -16,6 +16,7 @@ use dhcp_config::{
 use netio::PollFd;
 
 use super::*;
+use crate::free_port::free_port;
 
 /// Control thread with an executor that answers `{"result":0,"arguments":COMMAND}`.
 struct Scene {
@@ -73,17 +74,6 @@ impl Drop for Scene {
         self.answering.take().unwrap().join().unwrap();
         fs::remove_dir_all(&self.folder).ok();
     }
-}
-
-/// Returns a free port. The port is outside the range from which the kernel chooses ports, so that
-/// no other program takes it before the test uses it. Each process begins with another port.
-fn free_port() -> u16 {
-    static ASKED: AtomicU32 = AtomicU32::new(0);
-    let port = |_| {
-        let number = std::process::id() * 32 + ASKED.fetch_add(1, Ordering::Relaxed);
-        10_000 + (number % 20_000) as u16
-    };
-    (0..20_000).map(port).find(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok()).unwrap()
 }
 
 fn http(port: u16) -> HttpSocket {
@@ -481,8 +471,9 @@ fn http_is_understood_at_a_unix_socket() {
     assert!(answer.ends_with("godwit_up 1\n"), "{answer}");
 }
 
-/// Runs `test` with open sockets on a clock that jumps to the next deadline when all tasks wait.
-fn on_paused_time<F: Future<Output = ()>>(label: &str, test: impl FnOnce(PathBuf, u16) -> F) {
+/// Runs `test` beside a socket on a clock that jumps to the next deadline whenever all wait. It is
+/// a unix socket, which has what is sent at once: the clock would not wait for a network.
+fn on_paused_time<F: Future<Output = ()>>(label: &str, test: impl FnOnce(PathBuf) -> F) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .start_paused(true)
@@ -493,10 +484,10 @@ fn on_paused_time<F: Future<Output = ()>>(label: &str, test: impl FnOnce(PathBuf
     let (asking, _inbox) = question::channel(Arc::new(Waker::new().unwrap()));
     LocalSet::new().block_on(&runtime, async {
         let mut sockets = Sockets::new(asking);
-        let (path, port) = (folder.join("socket"), free_port());
+        let path = folder.join("socket");
         let unix = ControlSocket::Unix(path.to_str().unwrap().to_owned());
-        sockets.configure(&[unix, ControlSocket::Http(http(port))]).unwrap();
-        test(path, port).await;
+        sockets.configure(&[unix]).unwrap();
+        test(path).await;
     });
     fs::remove_dir_all(&folder).unwrap();
 }
@@ -527,7 +518,7 @@ fn while_time_stands_still(sockets: &[ControlSocket], client: impl FnOnce() + Se
 #[test]
 fn a_slow_client_is_told_so_and_let_go() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    on_paused_time("slow", |path, port| async move {
+    on_paused_time("slow", |path| async move {
         let start = tokio::time::Instant::now();
         let mut half = tokio::net::UnixStream::connect(&path).await.unwrap();
         half.write_all(b"{ \"command\": ").await.unwrap();
@@ -540,7 +531,7 @@ fn a_slow_client_is_told_so_and_let_go() {
 
         // The client sends one byte per second, for ever.
         let start = tokio::time::Instant::now();
-        let stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        let stream = tokio::net::UnixStream::connect(&path).await.unwrap();
         let (mut read, mut write) = stream.into_split();
         let dripping = async {
             loop {
@@ -560,8 +551,8 @@ fn a_slow_client_is_told_so_and_let_go() {
         assert!(answer.ends_with("{\"result\":408,\"text\":\"Request Timeout\"}"), "{answer}");
         assert!(start.elapsed() < Duration::from_secs(12));
 
-        // The body of the request never arrives completely.
-        let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        // A body that does not come.
+        let mut stream = tokio::net::UnixStream::connect(&path).await.unwrap();
         let head = format!("POST / HTTP/1.1\r\nHost: x\r\n{AS_JSON}Content-Length: 9\r\n\r\n{{");
         stream.write_all(head.as_bytes()).await.unwrap();
         let mut answer = String::new();
@@ -573,8 +564,8 @@ fn a_slow_client_is_told_so_and_let_go() {
 #[test]
 fn a_kept_connection_without_commands_ends_after_half_a_minute() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    on_paused_time("idle", |_, port| async move {
-        let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    on_paused_time("idle", |path| async move {
+        let mut stream = tokio::net::UnixStream::connect(&path).await.unwrap();
         stream.write_all(b"GET /x HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
         let mut answer = vec![0; 4_096];
         let count = stream.read(&mut answer).await.unwrap();
