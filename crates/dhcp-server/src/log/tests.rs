@@ -1,12 +1,20 @@
 //! Tests of the log from the macros to a file.
 
 use std::fs;
+use std::sync::MutexGuard;
 
 use dhcp_config::{LogDestination, LogOutput};
 
 use super::*;
 
 mod messages;
+
+/// Waits until no other test has a log that `tracing` speaks to. A log that is configured decides
+/// for all messages of the process which of them are wanted, those of other threads' logs too.
+fn alone() -> MutexGuard<'static, ()> {
+    static LOGS: Mutex<()> = Mutex::new(());
+    LOGS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn to_file(path: &std::path::Path, pattern: &str) -> Logger {
     let output = LogOutput {
@@ -32,6 +40,7 @@ fn written(
     loggers: &[Logger],
     say: impl FnOnce(),
 ) -> String {
+    let _alone = alone();
     let (log, writing) = Log::new(family, 64);
     log.configure(loggers);
     let log = Arc::new(log);
@@ -69,6 +78,7 @@ fn debug_levels_and_what_is_fatal_are_told_by_fields() {
 
 #[test]
 fn what_is_said_early_is_written_by_the_loggers_once_they_are_configured() {
+    let _alone = alone();
     let path = path("early");
     let (log, writing) = Log::new("dhcp4", 64);
     let log = Arc::new(log);
@@ -168,6 +178,7 @@ fn path(label: &str) -> std::path::PathBuf {
 
 #[test]
 fn what_is_said_is_written_with_its_identifier_and_in_single_lines() {
+    let _alone = alone();
     let path = path("said");
     let (log, writing) = Log::new("dhcp4", 64);
     log.configure(&[to_file(&path, "%p %c %t %m")]);
@@ -194,6 +205,7 @@ fn what_is_said_is_written_with_its_identifier_and_in_single_lines() {
 
 #[test]
 fn a_full_queue_drops_and_says_how_many() {
+    let _alone = alone();
     let path = path("full");
     let loggers = [to_file(&path, "%m")];
     let routes = Arc::new(Routes::new("dhcp4", &loggers));
