@@ -156,9 +156,9 @@ fn waiting(doors: &Doors) -> Vec<u8> {
     numbers
 }
 
-/// Sends messages of a client on the link to `to` until one of them and one that was sent later
-/// have arrived. Returns the number of copies of each message.
-fn copies(sender: &PacketSocket, doors: &Doors, to: Ipv4Addr) -> Vec<usize> {
+/// Sends messages of a client on the link to `to` until one of them has come and one that was sent
+/// later; how often each of them came.
+fn copies(sender: &PacketSocket, doors: &Doors, to: SocketAddrV4) -> Vec<usize> {
     let near = interface::named("near0").unwrap().mac.unwrap();
     let far = interface::named("far0").unwrap().index;
     let mut batch = PacketSendBatch::new(1, 1_500);
@@ -169,7 +169,7 @@ fn copies(sender: &PacketSocket, doors: &Doors, to: Ipv4Addr) -> Vec<usize> {
         let (message, slot) = (v4(number, 3), batch.slot().unwrap());
         slot[frame::PACKET_HEADROOM..][..message.len()].copy_from_slice(&message);
         let from = SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 250), 68);
-        let len = frame::seal_packet(slot, message.len(), from, SocketAddrV4::new(to, 67));
+        let len = frame::seal_packet(slot, message.len(), from, to);
         batch.commit(len, far, near);
         assert_eq!(batch.flush(sender).sent, 1);
         let doors_of_all = (0..3).flat_map(|shard| doors.of_shard(shard));
@@ -210,10 +210,12 @@ fn each_message_comes_once_where_the_kernel_has_no_room_for_filters() {
         };
         let sender = PacketSocket::open_group(&options, 1).unwrap().remove(0);
         let mut refused = Vec::new();
-        for bytes in (1_000..8_000).step_by(250) {
+        // Each has a port of its own: a program that another test starts has a copy of each socket
+        // until it runs.
+        for (port, bytes) in (1_000_u16..).zip((1_000..8_000).step_by(250)) {
             fs::write(limit, bytes.to_string()).unwrap();
             let mut keeper = Keeper::new(Sockets {
-                port: 67,
+                port,
                 shards: 3,
                 steering: V4::STEERING,
                 coalesce: false,
@@ -226,7 +228,7 @@ fn each_message_comes_once_where_the_kernel_has_no_room_for_filters() {
             refused.push(!opening.problems.is_empty());
             let doors = keeper.doors(&plan, &[]);
             for to in [own[0], Ipv4Addr::BROADCAST] {
-                let copies = copies(&sender, &doors, to);
+                let copies = copies(&sender, &doors, SocketAddrV4::new(to, port));
                 assert!(copies.iter().all(|&count| count <= 1), "{bytes}, {to}: {copies:?}");
             }
         }
