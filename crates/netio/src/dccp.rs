@@ -349,7 +349,7 @@ mod tests {
     use super::*;
     use crate::{PollFd, poll};
 
-    const LONG_NS: u64 = 60_000_000_000;
+    const LONG_NS: u64 = 300_000_000_000;
 
     #[test]
     fn an_error_number_is_that_of_the_reset_that_came() {

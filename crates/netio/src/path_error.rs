@@ -92,19 +92,25 @@ pub fn receive(socket: &impl DatagramSocket, buffer: &mut [u8]) -> Option<PathEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{SendBatch, UdpOptions, UdpSocket};
+    use crate::{PollFd, SendBatch, UdpOptions, UdpSocket, poll};
+
+    const LONG_NS: u64 = 300_000_000_000;
 
     #[test]
     fn a_port_that_nobody_has_is_said_with_what_was_sent() {
         for address in ["127.0.0.1:0", "[::1]:0"] {
             let bind: SocketAddr = address.parse().unwrap();
-            let closed = UdpSocket::open(&UdpOptions::at(bind)).unwrap().local_address().unwrap();
+            // A socket with a peer keeps the port from others, and takes nothing of anybody else.
+            let deaf = std::net::UdpSocket::bind(bind).unwrap();
+            let closed = deaf.local_addr().unwrap();
+            deaf.connect(closed).unwrap();
             let socket = UdpSocket::open(&UdpOptions::at(bind)).unwrap();
             report(&socket, bind.is_ipv4()).unwrap();
             let mut batch = SendBatch::new(1, 100, false);
             batch.slot().unwrap()[..4].copy_from_slice(b"data");
             batch.commit(4, closed, None);
             assert_eq!(batch.flush(&socket).sent, 1);
+            assert_eq!(poll(&mut [PollFd::readable(&socket)], Some(LONG_NS)).unwrap(), 1);
             let mut buffer = [0; 100];
             let error = receive(&socket, &mut buffer).unwrap();
             assert_eq!(error.cause.kind(), io::ErrorKind::ConnectionRefused);

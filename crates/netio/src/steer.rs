@@ -221,8 +221,14 @@ mod tests {
     /// Timeout that no test reaches on any machine.
     const LONG_NS: u64 = 300_000_000_000;
 
-    /// Opens two sockets on one port and returns the datagrams of `sent` that each gets, every
-    /// datagram sent twice from each of `senders` ports.
+    /// Keeps the calling thread on one processor: loopback keeps the order of what that one sends.
+    fn stay_on_one_processor() {
+        let cpu = *crate::thread::allowed_cpus().unwrap().last().unwrap();
+        crate::thread::pin_to_cpu(cpu).unwrap();
+    }
+
+    /// Two sockets on one port, and what each gets of `sent`, every datagram sent twice from each
+    /// of `senders` ports.
     fn split(
         ip: IpAddr,
         steer: impl Fn(&UdpSocket),
@@ -235,6 +241,7 @@ mod tests {
         options.bind = first.local_address().unwrap();
         let second = UdpSocket::open(&options).unwrap();
         steer(&first);
+        stay_on_one_processor();
         for _ in 0..senders {
             let sender = std::net::UdpSocket::bind((ip, 0)).unwrap();
             for payload in sent.iter().chain(sent) {
@@ -367,6 +374,7 @@ mod tests {
         sockets.extend((1..4).map(|_| UdpSocket::open(&options).unwrap()));
         let beginning = Beginning::Octet { mark_at: 4, mark: 53, at: 5, value: 1 };
         spread(&sockets[0], Key::Payload(0), 2, Some(beginning)).unwrap();
+        stay_on_one_processor();
         let sender = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         for client in 0..50_u32 {
             for kind in [1, 3] {
