@@ -71,7 +71,8 @@ fn sender(name: &str) -> FrameSender {
     FrameSender::open(&interface::named(name).unwrap()).unwrap()
 }
 
-/// Sends `frame`, again if the processor's queue of packets was full: other namespaces fill it, too.
+/// Sends `frame`, again if the processor's queue of packets was full: other namespaces fill it,
+/// too.
 fn send(sender: &mut FrameSender, frame: &[u8]) {
     let dropped = || tx_dropped(NEAR) + tx_dropped(FAR);
     loop {

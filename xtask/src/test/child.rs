@@ -138,8 +138,14 @@ pub(crate) fn marked(marker: &str) -> Vec<Marked> {
 
 /// Returns all processes with `marker` in the environment variable `name`.
 pub(crate) fn marked_by(name: &str, marker: &str) -> Vec<Marked> {
+    look_for(name, marker).0
+}
+
+/// Returns all processes with `marker` in the environment variable `name`, and whether there is a
+/// process of which that cannot be seen yet.
+fn look_for(name: &str, marker: &str) -> (Vec<Marked>, bool) {
     let entry = format!("{name}={marker}");
-    let mut found = Vec::new();
+    let (mut found, mut is_one_hidden) = (Vec::new(), false);
     let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
     for pid in pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
         let folder = PathBuf::from(format!("/proc/{pid}"));
@@ -148,10 +154,27 @@ pub(crate) fn marked_by(name: &str, marker: &str) -> Vec<Marked> {
             let words = fs::read(folder.join("cmdline")).unwrap_or_default();
             let words = String::from_utf8_lossy(&words).replace('\0', " ");
             found.push(Marked { pid, words: words.trim().to_owned() });
+        } else if environment.is_empty() {
+            is_one_hidden |= is_between_programs(&folder);
         }
     }
     found.sort();
-    found
+    (found, is_one_hidden)
+}
+
+/// Returns whether the process in this folder of `/proc` goes over to another program, whose
+/// arguments and environment are not there yet. Threads of the kernel and processes that have ended
+/// have neither for good (proc_pid_stat(5)).
+fn is_between_programs(folder: &Path) -> bool {
+    /// `PF_KTHREAD` of the kernel.
+    const KERNEL_THREAD: u32 = 0x0020_0000;
+    let has_words = fs::read(folder.join("cmdline")).map_or(true, |words| !words.is_empty());
+    let stat = fs::read_to_string(folder.join("stat")).unwrap_or_default();
+    // Behind the name, which may have spaces: the state, and the flags as the seventh.
+    let mut fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
+    let has_ended = fields.next().is_none_or(|state| ["Z", "X"].contains(&state));
+    let flags = fields.nth(5).and_then(|flags| flags.parse::<u32>().ok()).unwrap_or(0);
+    !has_words && !has_ended && flags & KERNEL_THREAD == 0
 }
 
 /// Number of looks, and the pause between them, before a process counts as lasting: a killed
@@ -176,12 +199,18 @@ pub(crate) fn lasting(name: &str, marker: &str) -> Vec<Marked> {
 /// Ends all processes with `marker` in the environment variable `name`, including those that one of
 /// them started before its end.
 pub(crate) fn end_family(name: &str, marker: &str) {
+    // One look may pass the place of a process before that begins.
+    let mut quiet_looks = 0;
     for _ in 0..LOOKS {
-        let found = marked_by(name, marker);
-        if found.is_empty() {
+        let (found, is_one_hidden) = look_for(name, marker);
+        end_all(&found);
+        quiet_looks = if found.is_empty() && !is_one_hidden { quiet_looks + 1 } else { 0 };
+        if quiet_looks == 2 {
             break;
         }
-        end_all(&found);
+        if is_one_hidden {
+            thread::sleep(LOOK_PAUSE);
+        }
     }
 }
 
@@ -219,7 +248,7 @@ mod tests {
         let log = log("output");
         let mut command = Command::new("sh");
         command.args(["-c", "echo a; echo b >&2; read c || echo no input; exit 3"]);
-        let end = run(&mut command, "output", &log, Duration::from_secs(60)).unwrap();
+        let end = run(&mut command, "output", &log, Duration::from_secs(300)).unwrap();
         assert!(!end.is_success());
         assert_eq!(last_lines(&log, 2), "    | b\n    | no input\n");
         fs::write(&log, "1\nfailures:\n2\n3\n4\n5\n").unwrap();
@@ -260,8 +289,17 @@ mod tests {
         command.args(["-c", script]);
         let end = run(&mut command, &marker, &log, Duration::from_millis(300)).unwrap();
         assert_eq!(end, End::TimeOut);
-        assert_eq!(lasting(MARKER, &marker), []);
+        assert_all_end(&marker);
         fs::remove_file(log).unwrap();
+    }
+
+    /// A killed orphan stays visible until its new parent has waited for it.
+    fn assert_all_end(marker: &str) {
+        let started = Instant::now();
+        while !marked(marker).is_empty() && started.elapsed() < Duration::from_secs(300) {
+            thread::yield_now();
+        }
+        assert_eq!(marked(marker), []);
     }
 
     #[test]
@@ -272,12 +310,25 @@ mod tests {
         command.args(["-c", "sleep 1000 & sleep 1000"]);
         let end = run(&mut command, &marker, &log, Duration::from_millis(300)).unwrap();
         assert_eq!(end, End::TimeOut);
-        // A killed orphan stays visible until its new parent has waited for it.
-        let started = Instant::now();
-        while !marked(&marker).is_empty() && started.elapsed() < Duration::from_secs(300) {
-            thread::yield_now();
-        }
-        assert_eq!(marked(&marker), []);
+        assert_all_end(&marker);
         fs::remove_file(log).unwrap();
+    }
+
+    #[test]
+    fn a_process_between_two_programs_is_told_from_those_that_have_none() {
+        let folder = log("between");
+        fs::create_dir_all(&folder).unwrap();
+        let is_between = |stat: &str, words: &str| {
+            fs::write(folder.join("stat"), stat).unwrap();
+            fs::write(folder.join("cmdline"), words).unwrap();
+            is_between_programs(&folder)
+        };
+        let running = "7 (a) b) R 1 7 7 0 -1 4194304 0";
+        assert!(is_between(running, ""));
+        assert!(!is_between(running, "sleep\0"));
+        assert!(!is_between("7 (sh) Z 1 7 7 0 -1 4194304 0", ""));
+        assert!(!is_between("2 (kthreadd) S 0 0 0 0 -1 2129984 0", ""));
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(!is_between_programs(&folder), "it is gone");
     }
 }

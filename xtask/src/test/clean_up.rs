@@ -78,11 +78,15 @@ mod tests {
         let temporary = std::env::temp_dir().join(format!("godwit-{marker}"));
         fs::create_dir_all(&temporary).unwrap();
         let ready = temporary.join("ready");
-        let script = format!("sleep 1000 & touch '{}'; wait", ready.display());
+        let script = format!("sleep 1000 & : >'{}'; wait; false", ready.display());
         let mut shell = Command::new("sh");
         shell.args(["-c", &script]).env(child::MARKER, &marker).stdin(Stdio::null());
         let mut shell = shell.spawn().unwrap();
         while !ready.exists() {
+            thread::yield_now();
+        }
+        // Between the shell and the program that it starts, a process has no environment.
+        while !child::marked(&marker).iter().any(|process| process.words == "sleep 1000") {
             thread::yield_now();
         }
         assert_eq!(child::marked(&marker).len(), 2);
