@@ -6,9 +6,11 @@
 mod v4;
 mod v6;
 
+use std::fs;
 use std::ops::Range;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::thread;
 
 use base::Now;
 use base::time::NS_PER_S;
@@ -87,8 +89,19 @@ fn exchanges_and_renewals_allocate_nothing<P: Clients>() {
     // Without flushes the shard writes its rows itself, so that one thread does all work.
     let core = CoreOptions { durability: Durability::None, lfc_interval_s: 0 };
     let options = ThreadOptions { core, ..ThreadOptions::default() };
-    let clock = Box::new(netio::Clock::now);
+    let log_thread = Arc::<OnceLock<PathBuf>>::default();
+    let place = Arc::clone(&log_thread);
+    let clock = Box::new(move || {
+        if thread::current().name() == Some("lease-log") {
+            place.get_or_init(|| fs::read_link("/proc/thread-self").expect("Linux has it"));
+        }
+        netio::Clock::now()
+    });
     let log = LogThread::start(Shards::new(1, |_| ()), memfile, options, clock).expect("it starts");
+    // While the log's thread looks what there is to do, the shard leaves its rows to that thread.
+    while !log_thread.get().is_some_and(|task| is_asleep(task)) {
+        thread::yield_now();
+    }
     let store = MemfileStore::new(Arc::clone(&table), log.shard(0));
     let mut shard = Shard::new(store, snapshot, Arc::new(InFlight::new(1, 1024)));
     shard.set_interfaces(Arc::new(InterfaceNames::new([(INTERFACE, "eth0")])));
@@ -108,6 +121,12 @@ fn exchanges_and_renewals_allocate_nothing<P: Clients>() {
     drop(shard);
     log.stop().expect("all is written");
     std::fs::remove_dir_all(&folder).expect("it was made here");
+}
+
+/// Returns whether the thread with this folder below `/proc` sleeps (proc_pid_stat(5)).
+fn is_asleep(task: &Path) -> bool {
+    let stat = fs::read_to_string(Path::new("/proc").join(task).join("stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, fields)| fields.starts_with(" S "))
 }
 
 fn folder(name: &str) -> PathBuf {
