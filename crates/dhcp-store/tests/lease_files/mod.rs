@@ -81,9 +81,20 @@ impl Drop for Folder {
 }
 
 fn load<F: Kea>(path: &Path) -> (Memfile, Vec<F::Lease>, LoadReport) {
-    let options = OpenOptions { threads: 2, ..OpenOptions::default() };
-    let (memfile, mut leases, report) =
-        Memfile::open::<F>(Arc::new(DiskStorage), path, options).expect("the lease file opens");
+    let mut opened = None;
+    // A program that another test starts has the lock of a server that has ended until it runs.
+    let is_open = wait_until(|| {
+        let options = OpenOptions { threads: 2, ..OpenOptions::default() };
+        match Memfile::open::<F>(Arc::new(DiskStorage), path, options) {
+            Err(error) if error.to_string().ends_with("is in use by another server") => false,
+            result => {
+                opened = Some(result.expect("the lease file opens"));
+                true
+            }
+        }
+    });
+    assert!(is_open, "{} stays in use", path.display());
+    let (memfile, mut leases, report) = opened.expect("it is open");
     leases.sort_by_key(F::key);
     (memfile, leases, report)
 }
@@ -130,7 +141,7 @@ fn no_file_is_loaded_while_keas_clean_up_runs<F: Kea>() {
     // The name of the program counts, here that of another one.
     let program = folder.file("kea-lfc");
     std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
-    let mut running = Command::new(&program).arg("60").spawn().unwrap();
+    let mut running = Command::new(&program).arg("10000").spawn().unwrap();
     // A program that has just been started has its parent's name for a moment.
     let comm = format!("/proc/{}/comm", running.id());
     assert!(wait_until(|| fs::read_to_string(&comm).unwrap() == "kea-lfc\n"));
@@ -290,15 +301,20 @@ fn keas_server_loads_a_file_written_here<F: Kea>() {
         .args(["-p", if F::NUMBER == 6 { "10547" } else { "10067" }]);
     kea.env("KEA_PIDFILE_DIR", &folder.0).env("KEA_LOCKFILE_DIR", &folder.0);
     let mut kea = kea.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // Kea 2.2 sees a newer header and has kea-lfc write a file of its own version.
-    let has_converted = wait_until(|| {
+    // Kea 2.2 sees a newer header and has kea-lfc write a file of its own version, perhaps before
+    // it has started itself.
+    let log = || fs::read_to_string(folder.file("kea.log")).unwrap_or_default();
+    let started = format!("DHCP{}_STARTED", F::NUMBER);
+    let is_ready = wait_until(|| {
         let is_there = |suffix: &str| folder.file(&format!("leases.csv{suffix}")).exists();
-        is_there(".2") && ![".1", ".pid", ".completed"].into_iter().any(is_there)
+        let has_converted =
+            is_there(".2") && ![".1", ".pid", ".completed"].into_iter().any(is_there);
+        has_converted && log().contains(&started)
     });
     kea.kill().unwrap();
     kea.wait().unwrap();
-    let log = fs::read_to_string(folder.file("kea.log")).unwrap();
-    assert!(has_converted && log.contains(&format!("DHCP{}_STARTED", F::NUMBER)), "{log}");
+    let log = log();
+    assert!(is_ready, "{log}");
     assert!(!log.contains("ROW_ERROR"), "{log}");
     let (_, leases, _) = load::<F>(&live);
     assert_same(&leases, &expected);

@@ -78,7 +78,7 @@ impl Place {
             user: USER.to_owned(),
             password: PASSWORD.to_owned(),
             // A machine with many other tests may let a server wait.
-            connect_timeout: Duration::from_secs(60),
+            connect_timeout: Duration::from_secs(300),
             ..Settings::new(self.backend, name)
         }
     }
