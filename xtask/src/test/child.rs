@@ -177,15 +177,17 @@ fn is_between_programs(folder: &Path) -> bool {
     !has_words && !has_ended && flags & KERNEL_THREAD == 0
 }
 
-/// Number of looks, and the pause between them, before a process counts as lasting: a killed
-/// process is visible until its new parent has waited for it.
-const LOOKS: u32 = 40;
+/// Number of looks, and the pause between them, before a process counts as one that lasts: one that
+/// was killed is visible until it has had the processor and its new parent has waited for it.
+const LASTING_LOOKS: u32 = 480;
 const LOOK_PAUSE: Duration = Duration::from_millis(250);
+/// Most looks for processes that are to be ended.
+const LOOKS: u32 = 40;
 
 /// Returns the processes with `marker` in the environment variable `name` that do not end.
 pub(crate) fn lasting(name: &str, marker: &str) -> Vec<Marked> {
     let mut found = marked_by(name, marker);
-    for _ in 0..LOOKS {
+    for _ in 0..LASTING_LOOKS {
         if found.is_empty() {
             break;
         }

@@ -39,7 +39,7 @@ pub(crate) fn browse(browser: &Path, name: &str, html: &str, probe: &str) -> (St
         .args(["--virtual-time-budget=20000", "--dump-dom"])
         .arg(format!("file://{}", file.display()));
     let (dom, log) = dumped(&mut command);
-    let (_, rest) = dom.split_once(RESULT).unwrap_or_else(|| panic!("no result: {log}"));
+    let (_, rest) = dom.split_once(RESULT).expect("it is there");
     let (json, _) = rest.split_once("</pre>").expect("a closed element");
     let json = json.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
     fs::remove_dir_all(&folder).expect("a folder of our own");
@@ -50,21 +50,19 @@ pub(crate) fn browse(browser: &Path, name: &str, html: &str, probe: &str) -> (St
 const RESULT: &str = "id=\"result\">";
 /// Number of times that the browser is started for a page: on a busy machine it may print the page
 /// before the frames in it are laid out, for which its virtual clock does not wait.
-const STARTS: usize = 8;
+const STARTS: usize = 40;
 
 /// Runs the browser until its output has a result; returns page and log.
 fn dumped(command: &mut Command) -> (String, String) {
-    let mut last = Default::default();
+    let mut last = String::new();
     for _ in 0..STARTS {
         let Output { status, stdout, stderr } = command.output().expect("the browser starts");
         let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
         let (dom, log) = (text(&stdout), text(&stderr));
-        assert!(status.success(), "{status}: {log}");
-        let has_result = dom.contains(RESULT);
-        last = (dom, log);
-        if has_result {
-            break;
+        if status.success() && dom.contains(RESULT) {
+            return (dom, log);
         }
+        last = format!("{status}: {log}");
     }
-    last
+    panic!("no result: {last}");
 }
