@@ -132,8 +132,8 @@ impl Scene {
         acks.len()
     }
 
-    /// Exchanges until a batch does not go through since the server cannot write: a reply is dropped,
-    /// too, that waits too long for its row.
+    /// Exchanges until a batch does not go through since the server cannot write. A reply that
+    /// waits too long for its row is dropped, too.
     fn fill(&mut self) {
         while self.exchanges() == BATCH as usize || !self.is_failing() {
             assert!(self.clients < 5_000, "the disk never fills");

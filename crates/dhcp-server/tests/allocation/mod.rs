@@ -120,7 +120,7 @@ fn exchanges_and_renewals_allocate_nothing<P: Clients>() {
     }
     drop(shard);
     log.stop().expect("all is written");
-    std::fs::remove_dir_all(&folder).expect("it was made here");
+    fs::remove_dir_all(&folder).expect("it was made here");
 }
 
 /// Returns whether the thread with this folder below `/proc` sleeps (proc_pid_stat(5)).
@@ -132,7 +132,7 @@ fn is_asleep(task: &Path) -> bool {
 fn folder(name: &str) -> PathBuf {
     let name = format!("godwit-allocation-{name}-{}", std::process::id());
     let folder = std::env::temp_dir().join(name);
-    std::fs::create_dir_all(&folder).expect("the temporary folder can be written");
+    fs::create_dir_all(&folder).expect("the temporary folder can be written");
     folder
 }
 

@@ -104,7 +104,7 @@ fn local_port(row: &str) -> Option<u16> {
     u16::from_str_radix(port, 16).ok()
 }
 
-/// Whether something waits in the receive queue of a row.
+/// Returns true if datagrams wait in the receive queue of a row.
 fn is_waited_in(row: &str) -> bool {
     let queues = row.split_whitespace().nth(4).and_then(|queues| queues.split_once(':'));
     queues.is_some_and(|(_, received)| received.contains(|digit: char| digit != '0'))

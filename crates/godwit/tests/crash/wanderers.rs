@@ -24,14 +24,14 @@ pub(crate) const FEW: usize = 2;
 const RETRANSMISSION: Duration = Duration::from_millis(500);
 /// Maximum of retransmissions; after them the client chooses a server anew.
 const RETRANSMISSIONS_MAX: u32 = 4;
-/// How long a client asks nobody else than the server that it sent a release to, unless that one has
-/// given it an address since: it has to hear of the release before others hear of the client, and
-/// tables do not tell more than seconds apart.
+/// Time for which a client sends only to the server that it sent a release to, unless that server
+/// has given it an address since: the server must receive the release before other servers receive
+/// messages of the client, and tables do not tell times apart by less than a second.
 const SETTLING: Duration = Duration::from_secs(60);
-/// A server that acknowledges nothing for so long will not do it any more. A client whose request for
-/// an offered address went unanswered asks nobody else meanwhile, unless that server has given it an
-/// address since: the request may still lie in the server's socket, and taking it frees, as in Kea,
-/// what the client was given elsewhere.
+/// Time after which a server that has acknowledged nothing will not do so any more. A client whose
+/// request for an offered address went unanswered sends to no other server meanwhile, unless that
+/// server has given it an address since: the request may still be in the server's socket, and the
+/// server that processes it frees, as in Kea, the address that the client has from another server.
 const SILENCE_MAX: Duration = Duration::from_secs(600);
 /// Interval between two looks at the waiting messages.
 const LOOK_EVERY: Duration = Duration::from_millis(5);

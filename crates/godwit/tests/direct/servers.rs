@@ -79,7 +79,7 @@ fn wait_for_leases(json: &Value, further: u64, folder: &Path) {
 
 const LINE: &str = "-r 200 -n 300 -R 300 -f 60 -F 20 -d 20 --answer-arp";
 
-/// The same for Kea, whose sockets hold less than 300 messages while it is held up.
+/// Load for Kea, whose sockets hold less than 300 messages while it is held up.
 const LINE_FOR_KEA: &str = "-r 50 -n 150 -R 150 -f 20 -F 10 -d 20 --answer-arp";
 /// How the messages on the link are told: whose frames, from and to whom, the payload.
 const FIELDS: [&str; 12] = [

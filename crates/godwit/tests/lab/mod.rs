@@ -473,7 +473,8 @@ fn an_interrupt_in_the_middle_of_a_trial_leaves_nothing() {
         return;
     }
     let place = Place::new("middle");
-    // Once a rate was met, a trial follows that lasts as long as this test may take to interrupt it.
+    // After a rate was met, a trial follows that lasts as long as this test may take to interrupt
+    // it.
     place.plan("middle", "servers = [\"godwit\"]");
     place.more("middle", "[server]\ndurability = [\"none\"]\n");
     place.change("middle", "confirm_dwell_s = 0.2", "confirm_dwell_s = 3600.0");

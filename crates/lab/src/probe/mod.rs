@@ -297,7 +297,8 @@ mod tests {
             rounds > 4
         });
         assert!(!late.unwrap(), "the next one comes after 50 ms");
-        // On a busy machine the first second, in which it asks so often, may pass without an answer.
+        // On a busy machine the first second, in which it asks so often, may pass without an
+        // answer.
         let has_answered = (0..1_000).any(|_| {
             let mut rounds = 0;
             let started = probe.wait_for_start(address, Instant::now(), || {

@@ -29,7 +29,7 @@ use crate::process::{ChildProcess, describe};
 const READY_LIMIT: Duration = Duration::from_secs(300);
 /// Between two looks whether the server answers.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// What an orderly end may take before it becomes a disorderly one.
+/// Time that an orderly end may take before the process is killed.
 const STOP_LIMIT: Duration = Duration::from_secs(120);
 
 /// User that every private server has, with all rights.
@@ -416,7 +416,7 @@ fn moves(pid: u32) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['T', 't', 'Z', 'X']))
 }
 
-/// Whether a process is there and not just waiting for its parent to ask how it ended.
+/// Returns true if the process exists and is not a zombie.
 fn is_running(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
