@@ -21,7 +21,8 @@ use crate::common::ports::has_unread;
 use crate::common::{PATIENCE, TempFolder, free_port, waited_at_most, waited_until};
 
 /// Time after which a message is sent again to Kea, as clients do: while Kea loads a new
-/// configuration, it has no socket for a moment. Godwit gets no message twice, since all are counted.
+/// configuration, it has no socket for a moment. Godwit gets no message twice, since all are
+/// counted.
 const RETRANSMISSION: Duration = Duration::from_secs(20);
 /// How long no answer has to come until that counts as silence. An answer that comes later is told
 /// from the next by its transaction id, and fails nothing: it makes silence look true that is not,
