@@ -1,4 +1,4 @@
-//! Ports for tests of which no other socket has one.
+//! Free ports for tests.
 
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,7 +18,7 @@ pub(crate) fn free_port() -> u16 {
     (0..20_000).map(port).find(|&port| !is_taken(port)).expect("one of so many is free")
 }
 
-/// Returns whether a socket of this network has `port`.
+/// Returns true if a socket of this network namespace has `port`.
 fn is_taken(port: u16) -> bool {
     let end = format!(":{port:04X}");
     ["tcp", "tcp6", "udp", "udp6"].iter().any(|table| {

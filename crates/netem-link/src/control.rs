@@ -20,9 +20,9 @@ use crate::{LinkError, Report, parse_words};
 
 /// Mode of the socket: only the owner may send commands.
 const MODE: u32 = 0o600;
-/// How long a client may be silent.
+/// Longest time that a client may be silent.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Longer commands are none.
+/// Longest command, in bytes.
 const COMMAND_BYTES_MAX: u64 = 64 << 10;
 
 /// A command.

@@ -227,8 +227,8 @@ mod tests {
         crate::thread::pin_to_cpu(cpu).unwrap();
     }
 
-    /// Two sockets on one port, and what each gets of `sent`, every datagram sent twice from each
-    /// of `senders` ports.
+    /// Opens two sockets on one port and returns the datagrams of `sent` that each gets, every
+    /// datagram sent twice from each of `senders` ports.
     fn split(
         ip: IpAddr,
         steer: impl Fn(&UdpSocket),

@@ -17,7 +17,7 @@ use crate::namespace;
 use crate::process::signal_group;
 use crate::quota;
 
-/// How long killed processes may take to leave their control group.
+/// Maximum time that killed processes may take to leave their control group.
 const GROUP_PATIENCE: Duration = Duration::from_secs(60);
 const GROUP_PAUSE: Duration = Duration::from_millis(10);
 

@@ -471,8 +471,8 @@ fn http_is_understood_at_a_unix_socket() {
     assert!(answer.ends_with("godwit_up 1\n"), "{answer}");
 }
 
-/// Runs `test` beside a socket on a clock that jumps to the next deadline whenever all wait. It is
-/// a unix socket, which has what is sent at once: the clock would not wait for a network.
+/// Runs `test` with an open unix socket on a clock that jumps to the next deadline when all tasks
+/// wait. A unix socket delivers at once; the clock would not wait for a network.
 fn on_paused_time<F: Future<Output = ()>>(label: &str, test: impl FnOnce(PathBuf) -> F) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

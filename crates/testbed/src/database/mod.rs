@@ -25,9 +25,9 @@ use crate::nobody::{can_reach, give_away};
 use crate::proc::process_tree;
 use crate::process::{ChildProcess, describe};
 
-/// A fresh server may have to wait for a disk that others write to.
+/// Maximum time until a fresh server answers, which may have to wait for a busy disk.
 const READY_LIMIT: Duration = Duration::from_secs(300);
-/// Between two looks whether the server answers.
+/// Interval between two looks for the server's answer.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Time that an orderly end may take before the process is killed.
 const STOP_LIMIT: Duration = Duration::from_secs(120);

@@ -156,8 +156,8 @@ fn waiting(doors: &Doors) -> Vec<u8> {
     numbers
 }
 
-/// Sends messages of a client on the link to `to` until one of them has come and one that was sent
-/// later; how often each of them came.
+/// Sends messages of a client on the link to `to` until one of them and one that was sent later
+/// have arrived. Returns the number of copies of each message.
 fn copies(sender: &PacketSocket, doors: &Doors, to: SocketAddrV4) -> Vec<usize> {
     let near = interface::named("near0").unwrap().mac.unwrap();
     let far = interface::named("far0").unwrap().index;
