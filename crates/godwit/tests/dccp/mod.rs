@@ -172,7 +172,8 @@ fn lines_are_for_people() {
         assert!(said.contains(part), "no {part} in {said}");
     }
     let (code, said) = server.end();
-    assert_eq!(code, Some(0));
+    // In a moment nothing may arrive on a busy machine, which is told by 3.
+    assert!(matches!(code, Some(0 | 3)), "{code:?}: {}", text(&said));
     assert!(text(&said).contains("receiver, cpu"), "{}", text(&said));
 }
 
@@ -203,7 +204,9 @@ fn where_nobody_is_it_fails_and_says_why() {
     let output = server.meet(&["perf", "-c", "127.0.0.1", "-p", "5002"]);
     assert!(text(&output.stderr).contains("Reset code 7"), "{}", text(&output.stderr));
     let words = ["perf", "-c", "127.0.0.1", "-t", "0.1", "--service-code", "SC:ABCD"];
-    assert_eq!(server.meet(&words).status.code(), Some(0));
+    // In a moment nothing may arrive on a busy machine, which is told by 3.
+    let code = server.meet(&words).status.code();
+    assert!(matches!(code, Some(0 | 3)), "{code:?}");
     server.end();
 }
 
