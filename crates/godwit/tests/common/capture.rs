@@ -1,5 +1,6 @@
 //! Packets on an interface: tcpdump captures them and tshark reads them.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -45,6 +46,10 @@ impl Capture {
     /// Ends the capture.
     pub(crate) fn end(mut self) -> Captured {
         let pid = self.tcpdump.id().to_string();
+        // Told to end, it leaves unwritten what it has not read; it sleeps when it has read all.
+        let stat = format!("/proc/{pid}/stat");
+        let sleeps = || fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") S "));
+        assert!(waited_until(sleeps), "tcpdump reads on and on");
         Command::new("kill").args(["-INT", &pid]).status().expect("kill runs");
         self.tcpdump.wait().expect("tcpdump was started here");
         Captured::of(&self.file)
