@@ -30,8 +30,15 @@ pub(crate) struct Player {
 }
 
 impl Player {
-    /// Starts `make` with a configuration whose global members are `config`.
+    /// Starts `make` with a configuration whose global members are `config`. Replies of ours do not
+    /// wait for their rows: one that waited too long would be dropped, and counted.
     pub(crate) fn start(make: Make, is_v6: bool, config: &str) -> Self {
+        Self::start_with("none", make, is_v6, config)
+    }
+
+    /// Starts `make` with a configuration whose global members are `config`, ours with
+    /// `durability`.
+    pub(crate) fn start_with(durability: &str, make: Make, is_v6: bool, config: &str) -> Self {
         let name = if is_v6 { "dhcp6" } else { "dhcp4" };
         let folder = TempFolder::new(&format!("statistics-{name}-{make:?}").to_lowercase());
         let address: IpAddr =
@@ -42,7 +49,7 @@ impl Player {
         let [port, http_port] = [free_port(), free_port()];
         socket.connect((address, port)).expect("loopback is there");
         let file = folder.path().join("server.conf");
-        let text = document(make, is_v6, &folder, http_port, config);
+        let text = document(make, is_v6, (&folder, http_port), config, durability);
         fs::write(&file, text).expect("the test's folder can be written");
         let mut command = match make {
             Make::Kea => Command::new(format!("kea-{name}")),
@@ -200,8 +207,14 @@ impl Drop for Player {
     }
 }
 
-/// Returns the whole configuration. One shard, and one thread of Kea, keep messages in order.
-fn document(make: Make, is_v6: bool, folder: &TempFolder, http_port: u16, config: &str) -> String {
+/// The whole configuration. One shard, and one thread of Kea's, take messages in order.
+fn document(
+    make: Make,
+    is_v6: bool,
+    (folder, http_port): (&TempFolder, u16),
+    config: &str,
+    durability: &str,
+) -> String {
     let path = folder.path().display();
     let (top, name, interfaces) = match is_v6 {
         false => ("Dhcp4", "kea-dhcp4", r#"[ "lo/127.0.0.1" ], "dhcp-socket-type": "udp""#),
@@ -218,7 +231,7 @@ fn document(make: Make, is_v6: bool, folder: &TempFolder, http_port: u16, config
         Make::Godwit => format!(
             r#""control-sockets": [ {unix}, {{ "socket-type": "http",
                    "socket-address": "127.0.0.1", "socket-port": {http_port} }} ],
-               "user-context": {{ "godwit": {{ "shards": 1 }} }},"#
+               "user-context": {{ "godwit": {{ "shards": 1, "durability": "{durability}" }} }},"#
         ),
     };
     // Kea 2.2 has no pool numbers, and repeats no leases by default.
