@@ -34,44 +34,70 @@ fn perfdhcp(link: &Link, arguments: &[&str]) -> String {
 /// Number of exchanges in a round. perfdhcp's receive buffer holds about 160 replies: as many as
 /// can come at once, after a slow flush, while perfdhcp does not read.
 const ROUND: usize = 50;
-/// Number of rounds of a run.
+/// Tries of a round of which one must be answered whole.
+const TRIES_MAX: usize = 5;
+/// Rounds of a run.
 const ROUNDS: usize = 10;
 /// Number of exchanges in a run.
 const COUNT: usize = ROUND * ROUNDS;
 
-/// Runs [`COUNT`] complete exchanges by new clients, identified by the number `run`, checks the
-/// number of their leases by `leases`, and returns the number of messages sent in all.
-fn exchanges(link: &Link, run: u8, arguments: &[&str], leases: (&Path, usize)) -> usize {
-    (0..ROUNDS).map(|round| one_round(link, [run, round as u8], arguments, leases)).sum()
+/// A run of [`COUNT`] complete exchanges by new clients, told from others by the number `run`, and
+/// the leases that they got, counted in `leases`; its messages.
+fn exchanges(link: &Link, run: u8, arguments: &[&str], leases: (&Path, usize)) -> Messages {
+    let mut all = Messages::default();
+    for round in 0..ROUNDS {
+        let of_round = one_round(link, [run, round as u8], arguments, leases);
+        all.sent += of_round.sent;
+        all.received += of_round.received;
+    }
+    all
 }
 
-/// Runs one round. perfdhcp sends in bursts, and after a delay it may send one exchange more than
-/// requested and exit before the last replies: such a round proves nothing and is repeated with
-/// other clients.
+/// Messages of perfdhcp.
+#[derive(Default)]
+struct Messages {
+    sent: usize,
+    /// Answers that perfdhcp has waited for.
+    received: usize,
+}
+
+/// A round of it. perfdhcp sends in bursts, and when it was held up it may send one exchange more than it
+/// was told to, and leave without waiting for the last answers: such a round says nothing and is repeated
+/// with other clients. So is one of which a reply was dropped, which had waited longer for its row than its
+/// client would wait for the reply, unless that happens always.
 fn one_round(
     link: &Link,
     [run, round]: [u8; 2],
     arguments: &[&str],
     (leases, each): (&Path, usize),
-) -> usize {
+) -> Messages {
     let count = ROUND.to_string();
-    let mut sent_in_all = 0;
+    let mut all = Messages::default();
+    let mut tries = 0;
     for attempt in 0..RUNS_MAX {
         let before = keys(leases).len();
         let base = format!("mac=00:0c:{run:02x}:{round:02x}:{attempt:02x}:00");
         let common = ["-r", "200", "-n", &count, "-n", &count, "-b", &base];
         let report = perfdhcp(link, &[&common[..], &PATIENT, arguments].concat());
         let sent = figures(&report, "sent packets:");
-        sent_in_all += sent.iter().sum::<u64>() as usize;
+        let received = figures(&report, "received packets:");
+        all.sent += sent.iter().sum::<u64>() as usize;
+        all.received += received.iter().sum::<u64>() as usize;
         if !is_exact(&report, ROUND as u64) {
             println!("perfdhcp sent more than it was told to: {report}");
             continue;
         }
+        tries += 1;
+        if received != [ROUND as u64; 2] && tries < TRIES_MAX {
+            println!("not all clients were answered: {report}");
+            continue;
+        }
         assert_eq!(figures(&report, "drops:"), [0, 0], "{report}");
         assert_eq!(figures(&report, "rejected leases:"), [0, 0], "{report}");
-        assert_eq!(figures(&report, "received packets:"), [ROUND as u64; 2], "{report}");
-        assert_eq!(keys(leases).len() - before, each * ROUND);
-        return sent_in_all;
+        assert_eq!(received, [ROUND as u64; 2], "{report}");
+        // Those of a round before may be written late.
+        assert!(keys(leases).len() - before >= each * ROUND, "{report}");
+        return all;
     }
     panic!("perfdhcp never sent as many messages as it was told to");
 }
@@ -158,14 +184,14 @@ fn renewals_and_releases_are_served_and_nothing_is_malformed() {
     fs::write(&relays, "2001:db8:1::1\n").expect("the test's folder can be written");
     let leases = folder.path().join("leases.csv");
     let through = ["-A", "1", "-J", &relays.display().to_string()];
-    let sent = exchanges(&link, 4, &through, (&leases, 1));
+    let Messages { sent, received } = exchanges(&link, 4, &through, (&leases, 1));
     server.stop();
     // tcpdump may have written the last ones not yet.
     let relayed = || capture.so_far().packets(&[], "dhcpv6.msgtype == 13").len();
-    waited_until(|| relayed() >= sent);
+    waited_until(|| relayed() >= received);
     let run = capture.end();
     let relayed = run.packets(&[], "dhcpv6.msgtype == 13");
-    assert_eq!(relayed.len(), sent);
+    assert!((received..=sent).contains(&relayed.len()), "{received} {} {sent}", relayed.len());
     let wrong = format!("{} || (udp && !dhcpv6)", capture::MALFORMED);
     assert_eq!(run.packets(&[], &wrong), Vec::<String>::new());
     assert_eq!(run.badly_framed_dhcpv6(), Vec::<String>::new());
