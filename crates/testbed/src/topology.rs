@@ -1,7 +1,9 @@
 //! Connection of server and generator: two namespaces joined by a veth pair, or loopback.
 
 use std::net::{IpAddr, TcpListener, UdpSocket};
+use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::command::{CommandLine, require_program};
 use crate::error::TestbedError;
@@ -30,8 +32,9 @@ const BACKLOG_PACKETS: u32 = 65_536;
 
 /// Niceness of both servers and generators.
 const NICENESS: &str = "-15";
-/// Number of UDP ports that are tried to find one whose number is free for TCP, too.
-const PORT_TRIES: u32 = 64;
+/// Ports that nobody is given who asks for just any, so that they are still free when a server binds
+/// them, and after a crash.
+const PORTS: Range<u16> = 12_000..30_000;
 
 /// Settings of the namespaces to build.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -274,22 +277,26 @@ const fn whole_length(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-/// Returns a port of `address` that is free now for UDP and for TCP, which DNS servers use as well.
-/// The kernel chooses it.
+/// Returns a port of `address` that is free for UDP and for TCP, by which DNS servers answer as well,
+/// and that nobody in this process was given before.
 ///
 /// # Errors
-/// The kernel has none.
+/// All were given.
 pub fn free_port(address: IpAddr) -> Result<u16, TestbedError> {
-    let failed = |e| TestbedError::new(format!("cannot find a free port on {address}"), e);
-    let mut left = PORT_TRIES;
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    let count = u32::from(PORTS.end - PORTS.start);
+    // Processes that run side by side begin elsewhere.
+    let start = std::process::id().wrapping_mul(97);
     loop {
-        let socket = UdpSocket::bind((address, 0)).map_err(failed)?;
-        let port = socket.local_addr().map_err(failed)?.port();
-        left -= 1;
-        match TcpListener::bind((address, port)) {
-            Ok(_) => return Ok(port),
-            Err(e) if left == 0 => return Err(failed(e)),
-            Err(_) => (),
+        let next = GIVEN.fetch_add(1, Ordering::Relaxed);
+        if next >= count {
+            let what = format!("cannot find a free port on {address}");
+            return Err(TestbedError::new(what, "all were given"));
+        }
+        let port = PORTS.start + (start.wrapping_add(next) % count) as u16;
+        let is_free = UdpSocket::bind((address, port)).is_ok();
+        if is_free && TcpListener::bind((address, port)).is_ok() {
+            return Ok(port);
         }
     }
 }

@@ -13,8 +13,7 @@ mod postgresql;
 mod template;
 
 use std::fs;
-use std::net::TcpListener;
-use std::ops::Range;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -358,25 +357,9 @@ fn reachable_folder() -> PathBuf {
     if can_reach(&wanted) { wanted } else { "/tmp".into() }
 }
 
-/// Ports outside the range that the kernel assigns, so that they are still free after a crash.
-const PORTS: Range<u16> = 12_000..30_000;
-
-/// Returns a free port of loopback that this process has not returned before.
+/// Returns a port of loopback that is free, and that nobody in this process was given before.
 fn free_port() -> Result<u16, TestbedError> {
-    static GIVEN: AtomicU32 = AtomicU32::new(0);
-    let count = u32::from(PORTS.end - PORTS.start);
-    // Parallel processes begin at different ports.
-    let start = std::process::id().wrapping_mul(97);
-    loop {
-        let next = GIVEN.fetch_add(1, Ordering::Relaxed);
-        if next >= count {
-            return Err(TestbedError::new("cannot find a free port", "all were given"));
-        }
-        let port = PORTS.start + (start.wrapping_add(next) % count) as u16;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return Ok(port);
-        }
-    }
+    crate::topology::free_port(Ipv4Addr::LOCALHOST.into())
 }
 
 fn wait_until(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
