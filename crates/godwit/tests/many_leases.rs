@@ -57,8 +57,8 @@ fn relay_agent(server: &ServerProcess, here: IpAddr) -> UdpSocket {
     relay
 }
 
-/// After so long a renewal is sent again, as clients do: a reply is dropped that waits longer for its
-/// row than its client would wait for the reply.
+/// After so long a renewal is sent again, as clients do: a reply is dropped that waits longer for
+/// its row than its client would wait for the reply.
 const RETRANSMISSION: Duration = Duration::from_secs(10);
 
 /// Sends a renewal from the relay agent's port, as often as it takes, until an answer grants the

@@ -24,8 +24,8 @@ fn perfdhcp(server: &ServerProcess, arguments: &[&str]) -> String {
 /// can come at once, after a slow flush, while perfdhcp does not read.
 const ROUND: u64 = 50;
 
-/// Tries of a round of which one must be answered whole: a reply is dropped that waits longer for its
-/// row than its client would wait for the reply.
+/// Tries of a round of which one must be answered whole: a reply is dropped that waits longer for
+/// its row than its client would wait for the reply.
 const TRIES_MAX: usize = 5;
 
 /// Rounds of exchanges by new clients, told from others by the number `run`; how many ACKs came.

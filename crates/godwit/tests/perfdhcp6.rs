@@ -61,10 +61,10 @@ struct Messages {
     received: usize,
 }
 
-/// A round of it. perfdhcp sends in bursts, and when it was held up it may send one exchange more than it
-/// was told to, and leave without waiting for the last answers: such a round says nothing and is repeated
-/// with other clients. So is one of which a reply was dropped, which had waited longer for its row than its
-/// client would wait for the reply, unless that happens always.
+/// A round of it. perfdhcp sends in bursts, and when it was held up it may send one exchange more
+/// than it was told to, and leave without waiting for the last answers: such a round says nothing
+/// and is repeated with other clients. So is one of which a reply was dropped, which had waited
+/// longer for its row than its client would wait for the reply, unless that happens always.
 fn one_round(
     link: &Link,
     [run, round]: [u8; 2],

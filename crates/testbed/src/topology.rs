@@ -32,8 +32,8 @@ const BACKLOG_PACKETS: u32 = 65_536;
 
 /// Niceness of both servers and generators.
 const NICENESS: &str = "-15";
-/// Ports that nobody is given who asks for just any, so that they are still free when a server binds
-/// them, and after a crash.
+/// Ports that nobody is given who asks for just any, so that they are still free when a server
+/// binds them, and after a crash.
 const PORTS: Range<u16> = 12_000..30_000;
 
 /// Settings of the namespaces to build.
@@ -277,8 +277,8 @@ const fn whole_length(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-/// Returns a port of `address` that is free for UDP and for TCP, by which DNS servers answer as well,
-/// and that nobody in this process was given before.
+/// Returns a port of `address` that is free for UDP and for TCP, by which DNS servers answer as
+/// well, and that nobody in this process was given before.
 ///
 /// # Errors
 /// All were given.

@@ -473,7 +473,7 @@ fn an_interrupt_in_the_middle_of_a_trial_leaves_nothing() {
         return;
     }
     let place = Place::new("middle");
-    // After a rate was met, a trial follows that lasts as long as this test may take to interrupt
+    // Once a rate was met, a trial follows that lasts as long as this test may take to interrupt
     // it.
     place.plan("middle", "servers = [\"godwit\"]");
     place.more("middle", "[server]\ndurability = [\"none\"]\n");
