@@ -23,6 +23,8 @@ fn place(name: &str) -> Place {
         "queues",
         &format!("[clients]\ncount = 1000\n[server]\npool_size = 20000\nfeatures = {FEATURES:?}\n"),
     );
+    // What short queues drop is waited for until its deadline.
+    place.change("queues", "deadline_s = 60.0", "deadline_s = 10.0");
     let path = place.0.join("plans/queues.toml");
     let text = std::fs::read_to_string(&path).expect("the plan");
     // Long enough for a rare look from outside.
