@@ -53,7 +53,7 @@ pub(crate) fn run(session: &Session, godwit: Option<&Path>, user: As) -> Result<
     }
     let name = format!("job-{}", user.topology());
     // The results are read after the job has ended.
-    let sandbox = Sandbox { is_in_memory: false, ..session.sandbox(&name)? };
+    let sandbox = Sandbox { is_in_memory: false, looks: 1, ..session.sandbox(&name)? };
     let folder = sandbox.temporary.clone();
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     // Other users may have no access to the build folder.

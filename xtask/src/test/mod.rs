@@ -157,7 +157,8 @@ impl Session {
         open_to_all(&temporary)?;
         let build = build_folder(&self.root);
         let checkout = self.root.clone();
-        Ok(Sandbox { checkout, build, temporary, is_in_memory: true, report })
+        let looks = sandbox::LOOKS;
+        Ok(Sandbox { checkout, build, temporary, is_in_memory: true, looks, report })
     }
 }
 

@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use super::privilege::Privilege;
 
-/// Shell script that sets the sandbox up, runs a program in it and reports the program's leftovers.
-/// Arguments: checkout, build folder, folder for temporary files, `memory` or `disk` for their
-/// storage, file for the report, folder to run in, program and its arguments.
+/// The shell script that sets the sandbox up, runs a program in it and reports what the program
+/// left. Arguments: checkout, build folder, folder for temporary files, `memory` or `disk` for what
+/// keeps these, number of looks, file for the report, folder to run in, program and its arguments.
 const SCRIPT: &str = r#"
 set -e
-checkout=$1 build=$2 temporary=$3 kept=$4 report=$5 folder=$6
-shift 6
+checkout=$1 build=$2 temporary=$3 kept=$4 looks=$5 report=$6 folder=$7
+shift 7
 mkdir -p /run/netns /run/godwit
 mount -t tmpfs tmpfs /run/netns
 mount -t tmpfs tmpfs /run/godwit
@@ -50,7 +50,7 @@ set +e
 status=$?
 times >"$report.times"
 look=0
-while [ $look -lt 20 ]; do
+while [ $look -lt "$looks" ]; do
     {
         ls -A /run/netns | sed 's/^/namespace /'
         ls /run/godwit | grep '\.run$' | sed 's/^/registered run /'
@@ -58,14 +58,17 @@ while [ $look -lt 20 ]; do
         ls /sys/class/net | grep -vxF "$before" | sed 's/^/interface /'
     } >"$report"
     [ -s "$report" ] || break
-    # The kernel takes namespaces and interfaces down in the background.
-    sleep 0.25
+    # The kernel takes namespaces and interfaces down in the background, on a busy machine late.
+    if [ $look -lt 20 ]; then sleep 0.25; else sleep 2; fi
     look=$((look + 1))
 done
 exit $status
 "#;
 
-/// Folders and files of a sandbox.
+/// Number of looks for what a job left: two minutes on an idle machine.
+pub(crate) const LOOKS: u32 = 80;
+
+/// The folders and files of a sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sandbox {
     /// Checkout, which the job cannot write.
@@ -76,7 +79,9 @@ pub(crate) struct Sandbox {
     pub(crate) temporary: PathBuf,
     /// True if temporary files are in memory and gone with the sandbox.
     pub(crate) is_in_memory: bool,
-    /// File with a line for each leftover.
+    /// Number of looks before something counts as left behind: the kernel may still be at it.
+    pub(crate) looks: u32,
+    /// The file with a line for each thing that it left.
     pub(crate) report: PathBuf,
 }
 
@@ -99,6 +104,7 @@ impl Sandbox {
         command.args(["--net", "--mount", "sh", "-c", SCRIPT, "sandbox"]);
         let kept = if self.is_in_memory { "memory" } else { "disk" };
         command.args([&self.checkout, &self.build, &self.temporary, Path::new(kept)]);
+        command.arg(self.looks.to_string());
         command.arg(&self.report).arg(folder).arg(program).current_dir("/");
         command
     }
@@ -141,7 +147,7 @@ mod tests {
         assert_eq!(processor_time(""), Duration::ZERO);
     }
 
-    fn run(label: &str, words: &str) -> Option<(bool, Vec<String>)> {
+    fn run(label: &str, looks: u32, words: &str) -> Option<(bool, Vec<String>)> {
         if Privilege::detect() != Privilege::Root {
             println!("skipped: this needs root");
             return None;
@@ -154,6 +160,7 @@ mod tests {
             build: path("checkout/target"),
             temporary: path("temporary"),
             is_in_memory: true,
+            looks,
             report: path("report"),
         };
         fs::create_dir_all(&sandbox.build).unwrap();
@@ -171,7 +178,7 @@ mod tests {
     fn a_job_has_a_network_of_its_own_and_cannot_write_the_checkout() {
         let words = "set -e; ip link show lo | grep -q UP; ls /sys/class/net | grep -qx lo; \
                      touch target/x; rm target/x; ! touch x 2>/dev/null";
-        let Some((is_success, left)) = run("own", words) else { return };
+        let Some((is_success, left)) = run("own", LOOKS, words) else { return };
         assert!(is_success);
         assert_eq!(left, [""; 0]);
     }
@@ -180,7 +187,7 @@ mod tests {
     fn leftovers_of_a_job_are_reported_with_its_status() {
         let words = "ip netns add gone; ip link add name left type veth peer name right; touch \"$TMPDIR/file\"; \
                      touch /run/godwit/1.run; exit 3";
-        let Some((is_success, left)) = run("left", words) else { return };
+        let Some((is_success, left)) = run("left", 1, words) else { return };
         assert!(!is_success);
         let expected = [
             "namespace gone",
