@@ -18,10 +18,14 @@ mod trips;
 mod wire;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use dhcp_store::sql::{Backend, Database, Settings};
 use testbed::database::{self, Engine, PASSWORD, USER};
+
+/// Number of places that were made: tests of both families may have one of the same label at a time.
+static PLACES: AtomicU32 = AtomicU32::new(0);
 
 /// Place for databases of one kind, which are removed with the value.
 pub(crate) struct Place {
@@ -57,7 +61,8 @@ impl Place {
             on_loopback: true,
             ..database::Settings::default()
         };
-        let name = format!("godwit-sql-{label}-{}-{}", backend.name(), std::process::id());
+        let (pid, number) = (std::process::id(), PLACES.fetch_add(1, Ordering::Relaxed));
+        let name = format!("godwit-sql-{label}-{}-{pid}-{number}", backend.name());
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).unwrap();
         let options = options(&folder);
