@@ -24,7 +24,8 @@ use std::time::Duration;
 use dhcp_store::sql::{Backend, Database, Settings};
 use testbed::database::{self, Engine, PASSWORD, USER};
 
-/// Number of places that were made: tests of both families may have one of the same label at a time.
+/// Number of places that were made: tests of both families may have one of the same label at the
+/// same time.
 static PLACES: AtomicU32 = AtomicU32::new(0);
 
 /// Place for databases of one kind, which are removed with the value.
