@@ -243,7 +243,8 @@ fn a_client_is_not_refused_for_what_the_database_has_still_to_judge() {
     let asked = scene.fetch(THERE, Some(address)).unread_epoch;
     scene.store.submit(NOW);
     let others = (1000..).map(|client| scene.fetch(client, None).unread_epoch);
-    let open_epoch = others.inspect(|_| std::thread::yield_now()).find(|&epoch| epoch > asked);
+    let pause = Duration::from_millis(1);
+    let open_epoch = others.inspect(|_| std::thread::sleep(pause)).find(|&epoch| epoch > asked);
     let taken = scene.take(HERE, &offered).expect("nobody knows better here");
     assert_eq!(Some(taken), open_epoch);
     drop(leases);

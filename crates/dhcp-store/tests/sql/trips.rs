@@ -20,7 +20,7 @@ use crate::sql::{Place, open};
 /// Number of leases in one round.
 const LEASES: u32 = 300;
 /// Most rounds in which turns are counted.
-const ATTEMPTS: u64 = 20;
+const ATTEMPTS: u64 = 100;
 /// Turns of rounds that renew some leases, change leases, renew all, and look up clients: one to
 /// read and to lock, one to write and to commit; one for lookups.
 const FEWEST: [u64; 4] = [2, 2, 2, 1];
