@@ -348,8 +348,8 @@ impl Drop for Ended {
     }
 }
 
-/// The address that the client with the hardware address 02:00:00:00:00:`client` is offered.
-/// `socket` is a relay agent's.
+/// Returns the address that the server offers to the client with the hardware address
+/// 02:00:00:00:00:`client`. `socket` is a relay agent's.
 fn offered(socket: &UdpSocket, server: &ServerProcess, client: u8) -> Ipv4Addr {
     let mut discover = vec![0; 236];
     discover[..8].copy_from_slice(&[1, 1, 6, 1, 0, 0, 0, client]);
@@ -518,7 +518,7 @@ fn what_older_lease_files_keep_of_relay_agents_has_the_present_form_once_loaded(
     assert_eq!(v6, json!({ "ISC": { "relay-info": [ agent ] } }));
 }
 
-/// The names of the threads of process `pid`, with how nice each is.
+/// Returns the names of the threads of process `pid`, each with its nice value.
 fn threads(pid: u32) -> Vec<(String, Option<i32>)> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
     let told = |task: fs::DirEntry| {
@@ -542,7 +542,7 @@ fn what_answers_questions_gives_way_to_what_serves() {
     );
     assert_eq!(answer["result"], 0, "its thread is there: {answer}");
     let lowest = Some(19);
-    // A thread says that it gives way some time after it has been started.
+    // A thread lowers its priority some time after it has started.
     let mut seen = threads(server.pid());
     common::waited_until(|| {
         seen = threads(server.pid());

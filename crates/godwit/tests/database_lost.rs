@@ -13,7 +13,7 @@ use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
 
 /// Number of clients in each run of perfdhcp.
 const CLIENTS: u64 = 5;
-/// Runs that are tried until all clients are answered.
+/// Maximum number of runs until all clients have their replies.
 const RUNS: usize = 5;
 
 /// Private database server with Kea's tables, and a configuration that names it.
@@ -75,8 +75,8 @@ impl Scene {
     }
 }
 
-/// How many ACKs perfdhcp's clients were given, who wait for them as long as a busy disk may need.
-/// Some runs are tried: a reply is dropped that waits too long for its row.
+/// Returns the number of ACKs for perfdhcp's clients, which wait as long as a busy disk may need. It
+/// tries several runs: the server drops a reply that waits too long for its row.
 fn acknowledged(server: &ServerProcess, clients: u8) -> u64 {
     let run = || acknowledged_within(server, clients, "60000000");
     let mut given = run();
@@ -172,9 +172,9 @@ fn a_server_ends_when_its_database_does_not_come_back() {
     scene.database.kill();
     assert_eq!(acknowledged_at_once(&server, 1), 0);
     server.wait_for("stopping, since leases can no longer be stored: cannot connect");
-    // Until then its PID file keeps others away.
+    // Until then its PID file prevents the start of another server.
     assert!(waited_until(|| server.has_ended()), "{}", server.log());
-    // Nor does it start.
+    // Nor does the server start.
     let output = ended(&scene.config);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stderr);

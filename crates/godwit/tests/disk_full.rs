@@ -132,8 +132,8 @@ impl Scene {
         acks.len()
     }
 
-    /// Exchanges until a batch does not go through since the server cannot write. A reply that
-    /// waits too long for its row is dropped, too.
+    /// Repeats exchanges until a batch is not completely acknowledged because the server cannot
+    /// write. The server also drops a reply that waits too long for its row.
     fn fill(&mut self) {
         while self.exchanges() == BATCH as usize || !self.is_failing() {
             assert!(self.clients < 5_000, "the disk never fills");
@@ -216,7 +216,7 @@ fn a_server_that_is_to_go_on_is_silent_until_there_is_room_and_loses_nothing() {
         assert_eq!(scene.exchanges(), 0, "nothing is acknowledged that cannot be written");
         fs::remove_file(scene.disk.file("filler")).expect("it is there");
         scene.server.wait_for("lease file written anew from memory");
-        // Replies that wait are dropped when the file fails, not later.
+        // The server drops waiting replies when the file fails, not later.
         let goes_through = (0..3).any(|_| scene.exchanges() == BATCH as usize);
         assert!(goes_through, "{}", scene.server.log());
         scene.server.signal("KILL");

@@ -476,7 +476,7 @@ fn metrics_have_what_the_schema_of_dns_metrics_requires() {
     for transport in [&[][..], &["--tcp"]] {
         let echo = Echo::start(&["--rcode", "refused=20%", "--drop", "10%"]);
         let words = ["-s", &echo.address, "--rate", "1000", "--duration", "0.5", "--drain-s", "0"];
-        // What is dropped is waited for so long.
+        // The generator waits this long for the replies to dropped queries.
         let more = ["-t", "10", "--timeline-s", "0.1", "--metrics", file, "--json", "-"];
         let output = load(&[&words[..], &more, transport].concat());
         assert!(output.status.success(), "{output:?}");

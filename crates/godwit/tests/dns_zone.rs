@@ -130,7 +130,7 @@ fn servers_by_others_answer_as_expected_and_another_zone_is_told() {
         let missing = text.lines().filter(|line| line.contains("\tNXDOMAIN\t")).count() as u64;
         assert_eq!(number(&record, "/answers/rcodes/NXDOMAIN"), missing, "{program}");
         assert_eq!(record["settings"]["zone_like"]["seed"], 7);
-        // Names of another seed are not there, and few of them are not expected to be.
+        // Names of another seed do not exist, and only few of them are expected not to exist.
         let record = server.load("8", &[]);
         let (wrong, on_time) =
             (number(&record, "/exchanges/wrong_client"), number(&record, "/exchanges/on_time"));

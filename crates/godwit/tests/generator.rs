@@ -363,7 +363,7 @@ fn a_signal_ends_the_run_with_130_and_a_valid_document() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
     command.args(words("perfdhcp -4 -r 100 -p 3600 --json -")).args(way(&responder, free_port()));
     let child = command.stdout(Stdio::piped()).spawn().unwrap();
-    // Who sends a REQUEST has taken an OFFER.
+    // A client that sends a REQUEST has received an OFFER.
     assert!(waited_until(|| responder.counts()[1] >= 4), "{:?}", responder.counts());
     run_bounded(Command::new("kill").args(["-INT", &child.id().to_string()]));
     let output = child.wait_with_output().unwrap();
@@ -404,11 +404,11 @@ const TRIES_MAX: usize = 30;
 /// the same, and returns their texts and exit codes.
 fn both(line: &str, ours: &str, plan: fn(u32) -> Act) -> io::Result<[(String, i32); 2]> {
     let own_port = free_port();
-    // Open all the time: a port that is closed could not be bound again at any moment.
+    // The socket stays open: a closed port may be taken before it is bound again.
     let socket = UdpSocket::bind(("127.0.0.1", 0))?;
     let mut results = Vec::new();
     for (program, further) in [("/usr/sbin/perfdhcp", ""), (env!("CARGO_BIN_EXE_godwit"), ours)] {
-        // What the program before has left there is nobody's.
+        // Messages of the program before are left in the socket.
         socket.set_nonblocking(true)?;
         while socket.recv(&mut [0; 2_048]).is_ok() {}
         socket.set_nonblocking(false)?;

@@ -12,10 +12,10 @@ use dhcp_wire::v4::{self, option};
 use dhcp_wire::v6;
 use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
 
-/// After so long without an answer a client asks again.
+/// Time without a reply after which a client sends its message again.
 const RETRANSMISSION: Duration = Duration::from_secs(10);
 
-/// The name of the databases.
+/// Name of the databases.
 const NAME: &str = "hosts";
 
 /// Starts a private database server with Kea's tables. Returns `None` if it is not installed.

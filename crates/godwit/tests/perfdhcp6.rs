@@ -161,7 +161,7 @@ fn renewals_and_releases_are_served_and_nothing_is_malformed() {
     let capture = Capture::start(tcpdump, SERVER_END, "udp", &file);
     let run = ["-r", "100", "-f", "40", "-F", "20", "-p", "5", "-d", "60", "-d", "60"];
     let further = ["-W", "2000000", "-e", "address-and-prefix"];
-    // For a few seconds, and again where a server that was held up answered nobody meanwhile.
+    // The run takes a few seconds, and is repeated if the server stood still for all of them.
     let mut report = String::new();
     let has_come = (0..RUNS_MAX).any(|_| {
         report = perfdhcp(&link, &[&run[..], &further].concat());
@@ -169,7 +169,7 @@ fn renewals_and_releases_are_served_and_nothing_is_malformed() {
         figures(&report, "received packets:").iter().all(|&count| count > 0)
     });
     assert!(has_come, "{report}");
-    // Whatever perfdhcp has waited for: each question that went to the server has its answer.
+    // Whichever replies perfdhcp has waited for, each request to the server has its reply.
     let count = |kind: u8| {
         let filter = format!("dhcpv6.msgtype == {kind}");
         capture.so_far().packets(&[], &filter).len()

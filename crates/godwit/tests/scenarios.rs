@@ -16,7 +16,8 @@ use scenario::{KeaNote, Verdict, play};
 /// Number of scenarios played at a time.
 const AT_ONCE: usize = 2;
 
-/// How often a scenario is played that depends on when seconds end, or on when an answer comes.
+/// Maximum number of times that a scenario is played if it depends on when seconds end, or on when
+/// a reply comes.
 const TRIES_MAX: u32 = 30;
 
 /// Maximum time to wait for a reply that Kea is known not to give, or to give differently.

@@ -82,8 +82,8 @@ fn silent_connections_end_and_leave_room_and_pages_have_a_policy() {
     let policy = page.lines().find(|line| line.starts_with("content-security-policy: "));
     assert!(policy.is_some_and(|policy| policy.contains("default-src 'none'")), "{policy:?}");
     for mut stream in silent {
-        // It ends, though nobody ever asked for anything; by a reset when what has come was not
-        // read before.
+        // The server ends the connection, although the client sent no request: by a reset if it has
+        // not read all bytes.
         let ended = stream.read_to_end(&mut Vec::new());
         let is_reset = |error: &std::io::Error| error.kind() == ErrorKind::ConnectionReset;
         assert!(ended.as_ref().err().is_none_or(is_reset), "{ended:?}");

@@ -95,7 +95,8 @@ fn a_datagram_arrives_with_its_source_destination_interface_and_time() {
 
 #[test]
 fn an_ipv6_socket_leaves_ipv4_to_others() {
-    // With IPV6_V6ONLY off the port would be taken. Another test may have one by chance, not all.
+    // With IPV6_V6ONLY off the port would be taken. Another test may have one port by chance, but
+    // not all of them.
     let is_left = |_| {
         let (_v6, address) = open(FAMILIES[1], |options| options.bind = wildcard(FAMILIES[1]));
         let bind = (Ipv4Addr::UNSPECIFIED, address.port());

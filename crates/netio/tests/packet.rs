@@ -139,8 +139,9 @@ impl Sender {
     }
 }
 
-/// Packets that an interface of this thread's namespace dropped instead of sending them
-/// (proc_pid_net(5): the fourth of the eight counters after those of received packets).
+/// Returns the number of packets that an interface of this thread's namespace dropped instead of
+/// sending them (proc_pid_net(5): the fourth of the eight counters after those of received
+/// packets).
 pub(super) fn tx_dropped(interface: &str) -> u64 {
     let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
     let counters =

@@ -162,9 +162,9 @@ fn look_for(name: &str, marker: &str) -> (Vec<Marked>, bool) {
     (found, is_one_hidden)
 }
 
-/// Returns whether the process in this folder of `/proc` goes over to another program, whose
-/// arguments and environment are not there yet. Threads of the kernel and processes that have ended
-/// have neither for good (proc_pid_stat(5)).
+/// Returns true if the process in this folder of `/proc` is executing another program whose
+/// arguments and environment are not visible yet. Kernel threads and processes that have ended
+/// never have them (proc_pid_stat(5)).
 fn is_between_programs(folder: &Path) -> bool {
     /// `PF_KTHREAD` of the kernel.
     const KERNEL_THREAD: u32 = 0x0020_0000;

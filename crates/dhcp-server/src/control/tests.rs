@@ -551,7 +551,7 @@ fn a_slow_client_is_told_so_and_let_go() {
         assert!(answer.ends_with("{\"result\":408,\"text\":\"Request Timeout\"}"), "{answer}");
         assert!(start.elapsed() < Duration::from_secs(12));
 
-        // A body that does not come.
+        // The body of the request never arrives.
         let mut stream = tokio::net::UnixStream::connect(&path).await.unwrap();
         let head = format!("POST / HTTP/1.1\r\nHost: x\r\n{AS_JSON}Content-Length: 9\r\n\r\n{{");
         stream.write_all(head.as_bytes()).await.unwrap();

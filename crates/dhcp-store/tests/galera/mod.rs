@@ -65,8 +65,8 @@ fn incidents(cluster: &mut Cluster, ledger: &Ledger, random: &mut Random, rounds
     ledger.await_acknowledged(QUIET);
 }
 
-/// Waits until a node shows all commits of all nodes. One that stood still for seconds answers
-/// nothing until the others have taken it in again.
+/// Waits until a node shows all commits of all nodes. A node that stood still for seconds does not
+/// answer until the others have accepted it again.
 fn await_all(cluster: &Cluster, node: usize) {
     let ask = "SET SESSION wsrep_sync_wait = 15; SELECT count(*) FROM leases.lease4";
     let begun = Instant::now();

@@ -212,7 +212,7 @@ impl ServerProcess {
             .stderr(fs::File::create(&stderr).expect("the test's folder can be written"));
         let log = if text.contains(DEBUG_LOG) { folder.join(DEBUG_LOG) } else { stderr };
         if log.ends_with(DEBUG_LOG) {
-            // An earlier server has told there that it serves.
+            // It may have the line of an earlier server that it serves.
             fs::remove_file(&log).ok();
         }
         let child = wrapper.spawn().expect("the server can be started");
@@ -238,8 +238,8 @@ impl ServerProcess {
         assert!(waited_until(|| self.log().contains(text)), "no `{text}` in: {}", self.log());
     }
 
-    /// Waits until the sockets of the server's own namespace hold nothing that nobody has read: a
-    /// server that is told to end takes what it has read, and no more.
+    /// Waits until the sockets of the server's own namespace hold no unread messages: a server that
+    /// gets the signal to end serves the messages that it has read, and no more.
     pub(crate) fn wait_until_all_is_read(&self) {
         let is_read = || !ports::has_unread_in_namespace_of(self.server_pid);
         assert!(waited_until(is_read), "messages are not read: {}", self.log());

@@ -48,11 +48,11 @@ pub(crate) fn exact_run(count: u64, mut run: impl FnMut(usize) -> String) -> Exa
     panic!("perfdhcp never sent as many messages as it was told to");
 }
 
-/// Runs that are tried until all clients are answered.
+/// Maximum number of runs until all clients have their replies.
 const WHOLE_RUNS_MAX: usize = 5;
 
-/// Calls `run` as [`exact_run`] does, and again while fewer than `count` answers of a kind come: a
-/// reply is dropped that waits longer for its row than its client would wait for the reply.
+/// Calls `run` as [`exact_run`] does, and again while fewer than `count` replies of a kind come: the
+/// server drops a reply that waits longer for its row than its client would wait for the reply.
 pub(crate) fn whole_run(count: u64, mut run: impl FnMut(usize) -> String) -> ExactRun {
     let mut begun = 0;
     for _ in 1..WHOLE_RUNS_MAX {
@@ -68,7 +68,8 @@ pub(crate) fn whole_run(count: u64, mut run: impl FnMut(usize) -> String) -> Exa
     ExactRun { begun: begun + last.begun, ..last }
 }
 
-/// The first column of each row: the addresses, and in v6 the prefixes, that are or were leased.
+/// Returns the first column of each row: the addresses, and in v6 the prefixes, that are or were
+/// leased.
 pub(crate) fn keys(leases: &Path) -> BTreeSet<String> {
     let text = fs::read_to_string(leases).expect("the lease file is there");
     text.lines().skip(1).filter_map(|row| Some(row.split(',').next()?.to_owned())).collect()

@@ -78,8 +78,8 @@ pub(crate) fn is_taken(port: u16) -> bool {
     })
 }
 
-/// Returns whether a UDP socket at the port, in the calling thread's network namespace, has
-/// datagrams that nobody has read.
+/// Returns true if a UDP socket at the port, in the calling thread's network namespace, has unread
+/// datagrams.
 pub(crate) fn has_unread(port: u16) -> bool {
     ["udp", "udp6"].iter().any(|name| {
         let path = format!("/proc/thread-self/net/{name}");
@@ -88,8 +88,7 @@ pub(crate) fn has_unread(port: u16) -> bool {
     })
 }
 
-/// Returns whether the sockets in the network namespace of process `pid` have messages that nobody
-/// has read.
+/// Returns true if the sockets in the network namespace of process `pid` have unread messages.
 pub(crate) fn has_unread_in_namespace_of(pid: u32) -> bool {
     let table = |name: &str| fs::read_to_string(format!("/proc/{pid}/net/{name}"));
     let is_held = |line: &str| line.split_whitespace().nth(6).is_some_and(|bytes| bytes != "0");
@@ -98,7 +97,7 @@ pub(crate) fn has_unread_in_namespace_of(pid: u32) -> bool {
     has_udp("udp") || has_udp("udp6") || has_packets
 }
 
-/// The port of the local address in a row of the kernel's tables of sockets.
+/// Returns the port of the local address in a row of the kernel's tables of sockets.
 fn local_port(row: &str) -> Option<u16> {
     let (_, port) = row.split_whitespace().nth(1)?.rsplit_once(':')?;
     u16::from_str_radix(port, 16).ok()

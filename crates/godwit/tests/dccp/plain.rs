@@ -74,7 +74,7 @@ fn a_plain_sender_needs_nothing_but_a_listener() {
     let document = document(&output.stdout);
     let sent = document.pointer("/flows/0/directions/0").expect("it sent");
     assert!(sent["received"].is_null(), "the other end tells nothing: {sent:#}");
-    // 3 s of 80 kbit/s, and nothing but those.
+    // 3 s of 80 kbit/s, and nothing else.
     let all = number(sent, "/sent/datagrams");
     assert_eq!(all + number(sent, "/sent/never_sent"), 30.0);
     assert_eq!((count as f64, bytes), (all, count as usize * 1_000));

@@ -16,7 +16,7 @@ fn is_without_root(stderr: &[u8]) -> bool {
 #[test]
 fn the_regression_makes_its_own_network() {
     let common = ["regression", "-t", "5", "--runs", "1", "--only", "loss1", "--json"];
-    // Version of IP, carrier, and flags that are handed on to both ends.
+    // IP version, carrier, and flags that the command passes on to both ends.
     let flags =
         ["--carrier", "udp", "-6", "--udp-port", "7001", "-p", "7", "--service-code", "SC:REGR"];
     for words in [common.to_vec(), [&common[..], &flags, &["--tx-ccid", "3"]].concat()] {
@@ -24,7 +24,7 @@ fn the_regression_makes_its_own_network() {
         if is_without_root(&measured.stderr) {
             return;
         }
-        // Five seconds are mostly the beginning: whether the mean is accepted says nothing.
+        // Five seconds are mostly the beginning: an accepted or refused mean proves nothing.
         let code = measured.status.code();
         assert!(matches!(code, Some(0 | 3)), "{code:?}: {}", text(&measured.stderr));
         let document = document(&measured.stdout);
@@ -76,7 +76,7 @@ fn on_the_virtual_clock_a_minute_takes_less() {
 #[test]
 fn flows_share_a_link_with_tcp() {
     let words = ["fairness", "-t", "5", "--link", "delay 5ms rate 10mbit limit 60", "--json"];
-    // Every kernel has reno, and cubic is what is used unless asked.
+    // Every kernel has reno, and cubic is the default.
     for (flags, algorithm) in
         [(&[][..], "cubic"), (&["--tcp", "reno", "--set", "tx_qlen=9"], "reno")]
     {
@@ -84,7 +84,7 @@ fn flows_share_a_link_with_tcp() {
         if is_without_root(&measured.stderr) {
             return;
         }
-        // Five seconds say nothing of who gets how much.
+        // Five seconds say nothing about the shares.
         let code = measured.status.code();
         assert!(matches!(code, Some(0 | 3)), "{code:?}: {}", text(&measured.stderr));
         let document = document(&measured.stdout);

@@ -15,8 +15,9 @@ use crate::common::kea::KeaProcess;
 use crate::common::link::{Link, SERVER_END};
 use crate::common::{ServerProcess, TempFolder, figure, require, waited_until};
 
-/// Writes a configuration that either server takes, with what only one needs; its path. Replies
-/// of ours wait for no disk: those that wait too long are dropped, and each is counted here.
+/// Writes a configuration that either server accepts, with additions that only one needs, and
+/// returns its path. Replies of Godwit do not wait for the disk: it drops those that wait too long,
+/// and the test counts each.
 fn configuration(folder: &Path, further: &str) -> PathBuf {
     let path = folder.join("dhcp4.conf");
     let text = format!(
@@ -81,7 +82,8 @@ const LINE: &str = "-r 200 -n 300 -R 300 -f 60 -F 20 -d 20 --answer-arp";
 
 /// Load for Kea, whose sockets hold less than 300 messages while it is held up.
 const LINE_FOR_KEA: &str = "-r 50 -n 150 -R 150 -f 20 -F 10 -d 20 --answer-arp";
-/// How the messages on the link are told: whose frames, from and to whom, the payload.
+/// Arguments with which tshark prints the messages on the link: frame source, source, destination,
+/// and payload.
 const FIELDS: [&str; 12] = [
     "-T",
     "fields",
@@ -135,7 +137,7 @@ fn ours_serves_clients_on_its_link_and_both_sides_have_counted_the_same() {
         let counted =
             ["DHCPDISCOVER", "DHCPREQUEST", "DHCPRELEASE"].map(|name| figure(&log, name) as u64);
         assert_eq!(counted, sent(&json), "{log}");
-        // tcpdump writes nothing more once it is told to end.
+        // tcpdump writes nothing more after the signal to end.
         let all = count + json["messages_received"].as_u64().unwrap() as usize;
         assert!(waited_until(|| messages(&on_link.so_far()).len() >= all), "{all}: {json}");
         let on_link = on_link.end();

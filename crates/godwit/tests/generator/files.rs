@@ -132,7 +132,7 @@ fn arrival_times_come_from_a_lease_file_or_the_capture_of_another_run() {
     let (json, code) = measured(&line, &responder);
     assert_eq!((code, responder.counts()), (0, [50, 50, 0, 0]), "{json}");
     assert!(json["duration_s"].as_f64().unwrap() >= 2.5, "{json}");
-    // The capture has the responder's port, not that of DHCP: nothing to be found.
+    // The capture has the responder's port, not that of DHCP: it has nothing to replay.
     let output = godwit(&format!("--shape replay:{}", capture.display()), &responder);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("nothing to be replayed"));
@@ -154,7 +154,7 @@ fn sent(json: &Value, names: &[&str]) -> u64 {
 #[test]
 fn a_population_lives_and_the_responder_has_the_same_ledger() {
     let responder = Responder::start(false, |_| Act::Good);
-    // Leases of an hour, of which T1 comes after a second.
+    // Leases of an hour, with T1 after a second.
     let line = "--scenario lifecycle -R 60 -r 60 -p 12 --speed 1800 --stay 3000 --away 1800 \
                 --releasing 50 --informing 30 --declining 10 -d 20";
     let (json, code) = measured(line, &responder);

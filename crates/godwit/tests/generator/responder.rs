@@ -94,7 +94,8 @@ impl Responder {
         Self::on(UdpSocket::bind((loopback(is_v6), 0)).unwrap(), is_v6, plan)
     }
 
-    /// On a socket that the test opened, which gets room for all that may wait for this thread.
+    /// Starts a responder on a socket that the test opened. The socket gets room for all requests
+    /// that may wait for this thread.
     pub(crate) fn on(socket: UdpSocket, is_v6: bool, plan: fn(u32) -> Act) -> Self {
         let same = OwnedFd::from(socket.try_clone().unwrap());
         netio::UdpSocket::from(same).set_receive_buffer(ROOM_BYTES).unwrap();

@@ -188,7 +188,7 @@ fn the_text_has_a_line_for_each_generator_and_periodic_sums() {
     assert!(periodic.len() >= 2, "{text}");
     let sum = |line: &&str| line.split(['/', ' ']).nth(1).unwrap().parse::<u64>().unwrap();
     assert!(periodic.iter().map(sum).max() > Some(0), "a line has sums: {text}");
-    // On a busy machine the time may be over before the last exchange of one has begun.
+    // On a busy machine the time may be over before the last exchange of one generator has begun.
     let own = ["a (127.0.0.2:", "b (127.0.0.3:"].map(|own| {
         let line = text.lines().find(|line| line.starts_with(own)).unwrap();
         let (_, figures) = line.split_once(" sent ").unwrap();

@@ -19,7 +19,7 @@ fn place(name: &str, more: &str) -> Place {
     place.plan("dns", "protocol = \"dns\"\nservers = [\"echo\"]");
     let path = place.0.join("plans/dns.toml");
     let text = std::fs::read_to_string(&path).expect("the plan");
-    // How much of it a busy machine answers, and when, does not matter either.
+    // The share of answers from a busy machine does not matter either, nor does their time.
     let text = text.replace("[search]", "[search]\nloss_percent = 100.0\ndeadline_s = 60.0");
     std::fs::write(&path, format!("{text}{more}{NEVER_VOID}")).expect("the plan");
     place

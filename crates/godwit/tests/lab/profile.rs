@@ -10,7 +10,8 @@ use testbed::command::find_program;
 
 use super::{GODWIT, Place, nothing_runs_in, said};
 
-/// High enough for samples, and met by any machine, since everything may be lost.
+/// Plan with a rate high enough for samples, which any machine meets because almost everything may
+/// be lost.
 const PLAN: &str = "name = \"dns\"\ntitle = \"Test\"\nprotocol = \"dns\"\nservers = [\"echo\"]\n\
     topology = \"loopback\"\ntime_budget_s = 3000.0\n\
     [search]\nloss_percent = 100.0\nstart_per_s = 20000.0\nmax_per_s = 40000.0\ndwell_s = 0.2\n\

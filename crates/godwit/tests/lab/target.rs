@@ -94,8 +94,8 @@ fn a_server_that_runs_is_measured_and_left_running() {
     server.stop();
     let (due, given) = ledger(&place);
     let kept = addresses(&folder.path().join("leases.csv"));
-    // One may be the client's that asks whether the server answers: it does not insist on its
-    // lease. What came too late was given, too.
+    // One lease may belong to the client that checks whether the server answers. Late replies gave
+    // leases, too.
     assert!(given > 0 && (given..=due + 1).contains(&kept), "{given} of {due}, kept {kept}");
     let folder = place.results()[0].clone();
     let again = place.lab(&["report", &folder.to_string_lossy(), "--json"]);

@@ -24,9 +24,9 @@ use crate::common::{PATIENCE, TempFolder, free_port, waited_at_most, waited_unti
 /// configuration, it has no socket for a moment. Godwit gets no message twice, since all are
 /// counted.
 const RETRANSMISSION: Duration = Duration::from_secs(20);
-/// How long no answer has to come until that counts as silence. An answer that comes later is told
-/// from the next by its transaction id, and fails nothing: it makes silence look true that is not,
-/// on a machine that was held up for so long.
+/// Time without a reply that counts as silence. A later reply is told from the next one by its
+/// transaction id, and fails nothing: on a machine that was delayed for so long it only makes a
+/// false silence look true.
 const SILENCE: Duration = Duration::from_millis(250);
 /// How long a daemon may take to read what has no answer.
 const TAKING: Duration = Duration::from_secs(60);

@@ -20,8 +20,7 @@ use views::{Observed, now_s};
 /// Number of twins played at a time.
 const AT_ONCE: usize = 2;
 
-/// How long this server's views may take to become what they have to be: a reply may leave before
-/// it is counted.
+/// Maximum time until Godwit's views are as expected: a reply may leave before it is counted.
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// Beginnings of statistics that Kea 3.0 does not have, and later versions do.
