@@ -6,6 +6,7 @@ pub(crate) mod widths;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 pub(crate) use found::chromium;
 
@@ -42,7 +43,15 @@ pub(crate) fn browse(browser: &Path, name: &str, html: &str, probe: &str) -> (St
     let (_, rest) = dom.split_once(RESULT).expect("it is there");
     let (json, _) = rest.split_once("</pre>").expect("a closed element");
     let json = json.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
-    fs::remove_dir_all(&folder).expect("a folder of our own");
+    // Helpers of the browser may write to its profile for a while after it has ended.
+    let is_removed = (0..1_200).any(|_| {
+        let is_done = fs::remove_dir_all(&folder).is_ok();
+        if !is_done {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        is_done
+    });
+    assert!(is_removed, "{} stays", folder.display());
     (json, log.lines().filter(|line| line.contains("CONSOLE")).collect())
 }
 
