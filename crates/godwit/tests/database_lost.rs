@@ -75,8 +75,8 @@ impl Scene {
     }
 }
 
-/// Returns the number of ACKs for perfdhcp's clients, which wait as long as a busy disk may need. It
-/// tries several runs: the server drops a reply that waits too long for its row.
+/// Returns the number of ACKs for perfdhcp's clients, which wait as long as a busy disk may need.
+/// It tries several runs: the server drops a reply that waits too long for its row.
 fn acknowledged(server: &ServerProcess, clients: u8) -> u64 {
     let run = || acknowledged_within(server, clients, "60000000");
     let mut given = run();

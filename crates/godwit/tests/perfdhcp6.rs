@@ -43,8 +43,8 @@ const COUNT: usize = ROUND * ROUNDS;
 
 /// A run of [`COUNT`] complete exchanges by new clients, told from others by the number `run`, and
 /// the leases that they got, counted in `leases`; its messages.
-fn exchanges(link: &Link, run: u8, arguments: &[&str], leases: (&Path, usize)) -> Messages {
-    let mut all = Messages::default();
+fn exchanges(link: &Link, run: u8, arguments: &[&str], leases: (&Path, usize)) -> MessageTotals {
+    let mut all = MessageTotals::default();
     for round in 0..ROUNDS {
         let of_round = one_round(link, [run, round as u8], arguments, leases);
         all.sent += of_round.sent;
@@ -55,7 +55,7 @@ fn exchanges(link: &Link, run: u8, arguments: &[&str], leases: (&Path, usize)) -
 
 /// Messages of perfdhcp.
 #[derive(Default)]
-struct Messages {
+struct MessageTotals {
     sent: usize,
     /// Answers that perfdhcp has waited for.
     received: usize,
@@ -70,9 +70,9 @@ fn one_round(
     [run, round]: [u8; 2],
     arguments: &[&str],
     (leases, each): (&Path, usize),
-) -> Messages {
+) -> MessageTotals {
     let count = ROUND.to_string();
-    let mut all = Messages::default();
+    let mut all = MessageTotals::default();
     let mut tries = 0;
     for attempt in 0..RUNS_MAX {
         let before = keys(leases).len();
@@ -184,7 +184,7 @@ fn renewals_and_releases_are_served_and_nothing_is_malformed() {
     fs::write(&relays, "2001:db8:1::1\n").expect("the test's folder can be written");
     let leases = folder.path().join("leases.csv");
     let through = ["-A", "1", "-J", &relays.display().to_string()];
-    let Messages { sent, received } = exchanges(&link, 4, &through, (&leases, 1));
+    let MessageTotals { sent, received } = exchanges(&link, 4, &through, (&leases, 1));
     server.stop();
     // tcpdump may have written the last ones not yet.
     let relayed = || capture.so_far().packets(&[], "dhcpv6.msgtype == 13").len();

@@ -51,8 +51,8 @@ pub(crate) fn exact_run(count: u64, mut run: impl FnMut(usize) -> String) -> Exa
 /// Maximum number of runs until all clients have their replies.
 const WHOLE_RUNS_MAX: usize = 5;
 
-/// Calls `run` as [`exact_run`] does, and again while fewer than `count` replies of a kind come: the
-/// server drops a reply that waits longer for its row than its client would wait for the reply.
+/// Calls `run` as [`exact_run`] does, and again while fewer than `count` replies of a kind come:
+/// the server drops a reply that waits longer for its row than its client would wait for it.
 pub(crate) fn whole_run(count: u64, mut run: impl FnMut(usize) -> String) -> ExactRun {
     let mut begun = 0;
     for _ in 1..WHOLE_RUNS_MAX {

@@ -47,8 +47,8 @@ fn meet(link: &Link, words: &str) -> Vec<u8> {
     output.stdout
 }
 
-/// Whether a command did its work. In a moment nothing may arrive on a busy machine, which `perf`
-/// tells by 3.
+/// Returns true if a command did its work. In a short time nothing may arrive on a busy machine,
+/// which `perf` reports by exit code 3.
 fn is_sound(code: Option<i32>) -> bool {
     matches!(code, Some(0 | 3))
 }

@@ -46,9 +46,9 @@ impl Place {
     fn more(&self, name: &str, tables: &str) {
         let path = self.0.join(format!("plans/{name}.toml"));
         let text = std::fs::read_to_string(&path).expect("the plan");
-        // A process that stands still for seconds answers all that waits when it goes on.
+        // A process that stood still for seconds answers all waiting queries afterwards.
         let text = text.replace("[search]", "[search]\nloss_percent = 99.0\ndeadline_s = 60.0");
-        // What a run does with each store is the same at any rate.
+        // A run does the same with each store at any rate.
         let text =
             text.replace("_per_s = 200.0\nmax_per_s = 400.0", "_per_s = 50.0\nmax_per_s = 100.0");
         let void = "[void]\nlate_sends_percent = 100.0\nsocket_drops_percent = 100.0\n\

@@ -29,6 +29,14 @@ pub(crate) struct Player {
     http_port: u16,
 }
 
+/// Members of a configuration that a test states.
+struct GlobalMembers<'c> {
+    /// Global members, as text.
+    config: &'c str,
+    /// Godwit's `durability`.
+    durability: &'c str,
+}
+
 impl Player {
     /// Starts `make` with a configuration whose global members are `config`. Replies of ours do not
     /// wait for their rows: one that waited too long would be dropped, and counted.
@@ -49,7 +57,7 @@ impl Player {
         let [port, http_port] = [free_port(), free_port()];
         socket.connect((address, port)).expect("loopback is there");
         let file = folder.path().join("server.conf");
-        let text = document(make, is_v6, (&folder, http_port), config, durability);
+        let text = document(make, is_v6, &folder, http_port, &GlobalMembers { config, durability });
         fs::write(&file, text).expect("the test's folder can be written");
         let mut command = match make {
             Make::Kea => Command::new(format!("kea-{name}")),
@@ -207,14 +215,15 @@ impl Drop for Player {
     }
 }
 
-/// The whole configuration. One shard, and one thread of Kea's, take messages in order.
+/// Returns the whole configuration. One shard, and one thread of Kea's, take messages in order.
 fn document(
     make: Make,
     is_v6: bool,
-    (folder, http_port): (&TempFolder, u16),
-    config: &str,
-    durability: &str,
+    folder: &TempFolder,
+    http_port: u16,
+    members: &GlobalMembers<'_>,
 ) -> String {
+    let &GlobalMembers { config, durability } = members;
     let path = folder.path().display();
     let (top, name, interfaces) = match is_v6 {
         false => ("Dhcp4", "kea-dhcp4", r#"[ "lo/127.0.0.1" ], "dhcp-socket-type": "udp""#),
