@@ -28,6 +28,26 @@ pub(crate) fn group_exists(group: u32) -> bool {
     })
 }
 
+/// Returns true if a socket of the calling thread's network namespace has `port`, by UDP or TCP.
+///
+/// The kernel's tables tell. A socket that is bound to find out would be inherited by each program
+/// that another thread starts at that moment, and would keep the port until that program runs.
+#[must_use]
+pub fn is_port_taken(port: u16) -> bool {
+    ["udp", "udp6", "tcp", "tcp6"].iter().any(|name| {
+        let table = read(format!("/proc/thread-self/net/{name}"));
+        table.lines().filter_map(local_port).any(|taken| taken == port)
+    })
+}
+
+/// Returns the port of the local address in a row of the kernel's tables of sockets
+/// (proc_pid_net(5)).
+#[must_use]
+pub fn local_port(row: &str) -> Option<u16> {
+    let (_, port) = row.split_whitespace().nth(1)?.rsplit_once(':')?;
+    u16::from_str_radix(port, 16).ok()
+}
+
 /// Returns the number of processes.
 #[must_use]
 pub fn process_count() -> u64 {
@@ -116,5 +136,15 @@ mod tests {
         child.wait().unwrap();
         assert_eq!(tree[0], std::process::id());
         assert!(tree.contains(&child.id()), "{tree:?}");
+    }
+
+    #[test]
+    fn a_port_that_a_socket_has_is_taken() {
+        let udp = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let tcp = std::net::TcpListener::bind("[::1]:0").unwrap();
+        assert!(is_port_taken(udp.local_addr().unwrap().port()));
+        assert!(is_port_taken(tcp.local_addr().unwrap().port()));
+        assert_eq!(local_port("  sl  local_address rem_address   st tx_queue"), None);
+        assert_eq!(local_port(" 9: 0100007F:0223 00000000:0000 07 00000000:00000000"), Some(547));
     }
 }

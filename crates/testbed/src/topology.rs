@@ -1,6 +1,6 @@
 //! Connection of server and generator: two namespaces joined by a veth pair, or loopback.
 
-use std::net::{IpAddr, TcpListener, UdpSocket};
+use std::net::IpAddr;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::command::{CommandLine, require_program};
 use crate::error::TestbedError;
 use crate::namespace;
+use crate::proc;
 use crate::registry::{Run, ip};
 
 /// Side of a topology.
@@ -277,11 +278,12 @@ const fn whole_length(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-/// Returns a port of `address` that is free for UDP and for TCP, by which DNS servers answer as
-/// well, and that nobody in this process was given before.
+/// Returns a port for `address` that no socket of the calling thread's network namespace has by UDP
+/// or TCP, by which DNS servers answer as well. Each call in a process returns another port.
 ///
 /// # Errors
-/// All were given.
+///
+/// Fails when all ports were returned before.
 pub fn free_port(address: IpAddr) -> Result<u16, TestbedError> {
     static GIVEN: AtomicU32 = AtomicU32::new(0);
     let count = u32::from(PORTS.end - PORTS.start);
@@ -294,8 +296,7 @@ pub fn free_port(address: IpAddr) -> Result<u16, TestbedError> {
             return Err(TestbedError::new(what, "all were given"));
         }
         let port = PORTS.start + (start.wrapping_add(next) % count) as u16;
-        let is_free = UdpSocket::bind((address, port)).is_ok();
-        if is_free && TcpListener::bind((address, port)).is_ok() {
+        if !proc::is_port_taken(port) {
             return Ok(port);
         }
     }

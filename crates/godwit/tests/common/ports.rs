@@ -6,6 +6,9 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::sync::{Mutex, PoisonError};
 
+pub(crate) use testbed::proc::is_port_taken as is_taken;
+use testbed::proc::local_port;
+
 /// Ports below those that the kernel assigns, and above those of services and of the testbed's
 /// databases.
 const PORTS: Range<u16> = 30_000..32_700;
@@ -67,17 +70,6 @@ pub(crate) fn free_port() -> u16 {
     }
 }
 
-/// Returns whether a socket of the calling thread's network namespace has the port. A look by a
-/// socket of our own could take the port from whoever binds it next: programs that other tests
-/// start at that moment inherit the socket until they run.
-pub(crate) fn is_taken(port: u16) -> bool {
-    ["udp", "udp6", "tcp", "tcp6"].iter().any(|name| {
-        let path = format!("/proc/thread-self/net/{name}");
-        let table = fs::read_to_string(path).unwrap_or_default();
-        table.lines().filter_map(local_port).any(|taken| taken == port)
-    })
-}
-
 /// Returns true if a UDP socket at the port, in the calling thread's network namespace, has unread
 /// datagrams.
 pub(crate) fn has_unread(port: u16) -> bool {
@@ -95,12 +87,6 @@ pub(crate) fn has_unread_in_namespace_of(pid: u32) -> bool {
     let has_udp = |name: &str| table(name).unwrap_or_default().lines().skip(1).any(is_waited_in);
     let has_packets = table("packet").unwrap_or_default().lines().skip(1).any(is_held);
     has_udp("udp") || has_udp("udp6") || has_packets
-}
-
-/// Returns the port of the local address in a row of the kernel's tables of sockets.
-fn local_port(row: &str) -> Option<u16> {
-    let (_, port) = row.split_whitespace().nth(1)?.rsplit_once(':')?;
-    u16::from_str_radix(port, 16).ok()
 }
 
 /// Returns true if datagrams wait in the receive queue of a row.
