@@ -119,14 +119,12 @@ fn packets(file: &Path, options: &[&str]) -> Vec<Seen> {
     seen.collect()
 }
 
-/// Returns true if the last packet of the capture is a Reset, which ends a connection: each Close
-/// that was repeated on a busy machine has a Reset behind it. The capture may be incomplete.
-fn ends_with_a_reset(file: &Path, headers_len: usize) -> bool {
+/// Returns true if the capture has the Reset that ends a connection. The capture may be incomplete.
+fn has_reset(file: &Path, headers_len: usize) -> bool {
     let octets = std::fs::read(file).unwrap();
     let Ok(reader) = pcap::Reader::new(&octets) else { return false };
-    let last = reader.map_while(Result::ok).last();
-    let type_octet = last.and_then(|record| record.octets.get(headers_len + 8).copied());
-    type_octet.is_some_and(|octet| octet >> 1 == 7)
+    let mut records = reader.map_while(Result::ok);
+    records.any(|record| record.octets.get(headers_len + 8).is_some_and(|octet| octet >> 1 == 7))
 }
 
 /// Runs a connection from its Request to its last Reset, with some data. Returns its capture.
@@ -157,8 +155,8 @@ fn conversation(folder: &Folder, kind: CarrierKind, address: IpAddr, ccid: u8) -
     let ip_len = if address.is_ipv4() { 20 } else { 40 };
     let headers_len = 14 + ip_len + if matches!(kind, CarrierKind::Udp { .. }) { 8 } else { 0 };
     let deadline = Instant::now() + PATIENCE;
-    while !ends_with_a_reset(&file, headers_len) {
-        assert!(Instant::now() < deadline, "no Reset was captured at the end");
+    while !has_reset(&file, headers_len) {
+        assert!(Instant::now() < deadline, "no Reset was captured");
         std::thread::sleep(LOOK);
     }
     Command::new("kill").args(["-INT", &tcpdump.0.id().to_string()]).status().unwrap();

@@ -10,14 +10,12 @@ pub(crate) mod responder;
 mod several;
 mod several_hosts;
 
-use std::net::UdpSocket;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::{fs, io};
 
-use crate::common::ports::is_taken;
-use crate::common::{TempFolder, free_port, require, run_bounded, waited_until};
+use crate::common::{TempFolder, free_port, require, run_bounded};
 use responder::{Act, Responder};
 use serde_json::Value;
 
@@ -61,14 +59,7 @@ fn a_healthy_server_gets_and_answers_exactly_what_was_asked() {
     }
     assert_eq!(responder.counts(), [300, 300, 0, 0]);
     assert_eq!((json["leases"].as_u64(), json["seed"].as_u64()), (Some(100), Some(7)));
-    // Less where the last answers were held up.
-    let completed_per_s = json["completed_per_s"].as_f64().unwrap();
-    let longest_us: f64 = [0_usize, 1]
-        .map(|index| json["exchanges"][index]["latency_due"]["max_us"].as_f64().unwrap())
-        .iter()
-        .sum();
-    assert!(completed_per_s > 0.0 && completed_per_s <= 500.0, "{json}");
-    assert!(completed_per_s == 500.0 || longest_us > 5_000.0, "{json}");
+    assert_eq!(json["completed_per_s"].as_f64(), Some(500.0));
     assert_eq!(json["exchanges"][1]["latency_due"]["count"], 300);
 }
 
@@ -122,17 +113,14 @@ fn an_unhealthy_servers_ledger_is_ours_and_the_exit_code_says_so() {
 #[test]
 fn renewals_releases_and_first_exchanges_alone() {
     let responder = Responder::start(false, |_| Act::Good);
-    // So long that most come due when there are leases, on a machine that is held up, too.
-    let (json, code) = measured("-r 40 -n 400 -R 400 -f 10 -F 4 -d 60", &responder);
-    let sent = figures(&json, 3, ["sent"])[0];
-    assert!(waited_until(|| responder.counts()[3] == sent), "the last have no answers: {json}");
+    let (json, code) = measured("-r 400 -n 400 -R 400 -f 100 -F 40 -d 60", &responder);
     let [_, _, renewals, releases] = responder.counts();
     assert_eq!(code, 0, "{json}");
     assert_eq!(figures(&json, 2, ["sent", "on_time"]), [renewals, renewals]);
     assert_eq!(figures(&json, 3, ["sent", "lost"]), [releases, 0]);
     let without = figures(&json, 2, ["without_lease"])[0];
-    assert!(renewals > 10 && renewals + without <= 101, "{renewals} {without}");
-    assert!(releases > 4, "{releases}");
+    assert!(renewals > 50 && renewals + without <= 101, "{renewals} {without}");
+    assert!(releases > 20, "{releases}");
     assert_eq!(json["leases"].as_u64(), Some(400 - releases));
     let responder = Responder::start(false, |_| Act::Good);
     let (json, code) = measured("-i -n 50 -R 9 -W 1000000 -d 60", &responder);
@@ -158,10 +146,10 @@ fn dhcpv6_bare_relayed_with_prefixes_and_with_rapid_commit() {
     let (json, code) = measured("-6 -i -c -r 500 -n 100 -R 100 -d 60", &responder);
     assert_eq!((code, json["leases"].as_u64()), (0, Some(100)), "{json}");
     let responder = Responder::start(true, |_| Act::Good);
-    let (json, code) = measured("-6 -r 40 -n 400 -R 400 -f 10 -F 4 -d 60", &responder);
+    let (json, code) = measured("-6 -r 400 -n 400 -R 400 -f 100 -F 40 -d 60", &responder);
     let [_, _, renewals, releases] = responder.counts();
     assert_eq!(code, 0, "{json}");
-    assert!(renewals > 10 && releases > 4, "{renewals} {releases}");
+    assert!(renewals > 50 && releases > 20, "{renewals} {releases}");
     assert_eq!(figures(&json, 2, ["sent", "on_time"]), [renewals, renewals]);
     assert_eq!(figures(&json, 3, ["sent", "on_time"]), [releases, releases]);
 }
@@ -317,7 +305,7 @@ fn a_program_around_the_run_is_told_start_and_stop_and_a_link_is_enough() {
 
 #[test]
 fn a_server_of_dhcpv6_that_is_silent_to_unicast_is_told_with_the_reason() {
-    let socket = UdpSocket::bind("[::1]:0").expect("loopback has an address");
+    let socket = std::net::UdpSocket::bind("[::1]:0").expect("loopback has an address");
     let port = socket.local_addr().expect("it is bound").port().to_string();
     let said = |words_of_relay: &str| {
         let own = free_port().to_string();
@@ -335,7 +323,7 @@ fn a_server_of_dhcpv6_that_is_silent_to_unicast_is_told_with_the_reason() {
 
 #[test]
 fn a_silent_server_is_told_with_what_to_check() {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = socket.local_addr().unwrap().port().to_string();
     let run = || {
         let own = free_port().to_string();
@@ -349,9 +337,6 @@ fn a_silent_server_is_told_with_what_to_check() {
     assert!(said.contains("no answer at all: is 127.0.0.1:"), "{said}");
     assert!(said.contains("a subnet for the relay 127.0.0.1"), "{said}");
     drop(socket);
-    // Programs that other tests have just started may have the socket, too, until they run.
-    let number = port.parse().unwrap();
-    assert!(waited_until(|| !is_taken(number)), "nobody has port {port} any more");
     let (code, said) = run();
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains(&format!("nothing listens at 127.0.0.1:{port}")), "{said}");
@@ -363,8 +348,7 @@ fn a_signal_ends_the_run_with_130_and_a_valid_document() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
     command.args(words("perfdhcp -4 -r 100 -p 3600 --json -")).args(way(&responder, free_port()));
     let child = command.stdout(Stdio::piped()).spawn().unwrap();
-    // A client that sends a REQUEST has received an OFFER.
-    assert!(waited_until(|| responder.counts()[1] >= 4), "{:?}", responder.counts());
+    responder.wait_for(5);
     run_bounded(Command::new("kill").args(["-INT", &child.id().to_string()]));
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
@@ -404,15 +388,14 @@ const TRIES_MAX: usize = 30;
 /// the same, and returns their texts and exit codes.
 fn both(line: &str, ours: &str, plan: fn(u32) -> Act) -> io::Result<[(String, i32); 2]> {
     let own_port = free_port();
-    // The socket stays open: a closed port may be taken before it is bound again.
-    let socket = UdpSocket::bind(("127.0.0.1", 0))?;
+    let mut port = None;
     let mut results = Vec::new();
     for (program, further) in [("/usr/sbin/perfdhcp", ""), (env!("CARGO_BIN_EXE_godwit"), ours)] {
-        // Messages of the program before are left in the socket.
-        socket.set_nonblocking(true)?;
-        while socket.recv(&mut [0; 2_048]).is_ok() {}
-        socket.set_nonblocking(false)?;
-        let responder = Responder::on(socket.try_clone()?, false, plan);
+        let responder = match port {
+            None => Responder::start(false, plan),
+            Some(port) => Responder::start_at(port, plan)?,
+        };
+        port = Some(responder.port);
         let mut command = Command::new(program);
         if Path::new(program).ends_with("godwit") {
             command.arg("perfdhcp");

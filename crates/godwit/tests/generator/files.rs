@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::responder::{Act, Responder};
 use super::{figures, godwit, measured};
-use crate::common::{TempFolder, free_port, require, run_bounded, waited_until};
+use crate::common::{TempFolder, free_port, require, run_bounded};
 
 /// Returns the message type, by tshark, of each packet that passes `filter`.
 fn decoded(file: &Path, filter: &str) -> Vec<String> {
@@ -131,7 +131,7 @@ fn arrival_times_come_from_a_lease_file_or_the_capture_of_another_run() {
         format!("-R 50 -d 60 --shape replay:{} --pcap {}", leases.display(), capture.display());
     let (json, code) = measured(&line, &responder);
     assert_eq!((code, responder.counts()), (0, [50, 50, 0, 0]), "{json}");
-    assert!(json["duration_s"].as_f64().unwrap() >= 2.5, "{json}");
+    assert!((2.5..3.5).contains(&json["duration_s"].as_f64().unwrap()), "{json}");
     // The capture has the responder's port, not that of DHCP: it has nothing to replay.
     let output = godwit(&format!("--shape replay:{}", capture.display()), &responder);
     assert_eq!(output.status.code(), Some(2));
@@ -155,13 +155,10 @@ fn sent(json: &Value, names: &[&str]) -> u64 {
 fn a_population_lives_and_the_responder_has_the_same_ledger() {
     let responder = Responder::start(false, |_| Act::Good);
     // Leases of an hour, with T1 after a second.
-    let line = "--scenario lifecycle -R 60 -r 60 -p 12 --speed 1800 --stay 3000 --away 1800 \
+    let line = "--scenario lifecycle -R 60 -r 60 -p 6 --speed 1800 --stay 3000 --away 1800 \
                 --releasing 50 --informing 30 --declining 10 -d 20";
     let (json, code) = measured(line, &responder);
     assert_eq!(code, 0, "{json}");
-    let unanswered = [sent(&json, &["RELEASE"]), sent(&json, &["INFORM-ACK", "DECLINE"])];
-    let has_taken = || [responder.counts()[3], responder.others()] == unanswered;
-    assert!(waited_until(has_taken), "the last ones have no answers: {json}");
     let [firsts, requests, renewals, releases] = responder.counts();
     assert_eq!(sent(&json, &["DISCOVER-OFFER"]), firsts);
     assert_eq!(sent(&json, &["REQUEST-ACK", "REQUEST-ACK (INIT-REBOOT)"]), requests);
@@ -184,7 +181,7 @@ fn the_live_view_fills_the_terminal_and_gives_it_back() {
     let responder = Responder::start(false, |_| Act::Good);
     let way = super::way(&responder, free_port()).join(" ");
     let ours = env!("CARGO_BIN_EXE_godwit");
-    let line = format!("{ours} perfdhcp -r 15 -p 10 -R 150 -d 60 --live {way}");
+    let line = format!("{ours} perfdhcp -r 50 -p 3 -R 150 -d 60 --live {way}");
     // A terminal of its own, whose output comes here; the exit code is the program's.
     let output = run_bounded(Command::new("script").args(["-qec", &line, "/dev/null"]));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -204,7 +201,7 @@ fn the_live_view_fills_the_terminal_and_gives_it_back() {
         let row = rows.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")));
         row.and_then(|count| count.trim().parse().ok()).unwrap_or_else(|| panic!("{name}: {after}"))
     };
-    let requests = count("sent packets");
-    assert!(waited_until(|| responder.counts()[1] == requests), "{after}");
+    let [_, requests, ..] = responder.counts();
+    assert_eq!(count("sent packets"), requests, "{after}");
     assert_eq!(count("on time") + count("in flight"), requests, "{after}");
 }

@@ -93,10 +93,9 @@ fn a_server_and_a_generator_elsewhere(hosts: &Hosts) {
     for trial in trials(&folder) {
         let load = &trial["load"];
         let (due, on_time) = (&load["exchanges"]["due"], &load["exchanges"]["on_time"]);
-        // How many are due follows from the rate that a busy machine bears, and how many of them it
-        // answers in time is not for this test: in a short trial perhaps none. That leases were
-        // given was seen above.
-        assert!(due.as_u64() > Some(0) && on_time.as_u64() <= due.as_u64(), "{trial}");
+        // The number of replies that a busy machine sends on time is not part of this test: in a
+        // short trial perhaps none. The check above saw that leases were given.
+        assert!(due.as_u64() > Some(100) && on_time.as_u64() <= due.as_u64(), "{trial}");
         assert_eq!(numbers(&trial["generator_cpus"]).len(), 1);
         assert!(numbers(&trial["generator_cpus"])[0] >= 1_000, "{trial}");
         // The lab's own machine has no part in the trial, so its processors have none.

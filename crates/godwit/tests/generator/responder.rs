@@ -1,13 +1,13 @@
 //! Responder on a thread that treats each client as a plan says and counts the requests.
 
 use std::collections::BTreeSet;
-use std::iter;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use std::{io, iter};
 
 use crate::common::PATIENCE;
 
@@ -92,6 +92,10 @@ fn loopback(is_v6: bool) -> IpAddr {
 impl Responder {
     pub(crate) fn start(is_v6: bool, plan: fn(u32) -> Act) -> Self {
         Self::on(UdpSocket::bind((loopback(is_v6), 0)).unwrap(), is_v6, plan)
+    }
+
+    pub(crate) fn start_at(port: u16, plan: fn(u32) -> Act) -> io::Result<Self> {
+        Ok(Self::on(UdpSocket::bind((loopback(false), port))?, false, plan))
     }
 
     /// Starts a responder on a socket that the test opened. The socket gets room for all requests

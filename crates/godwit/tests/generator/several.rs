@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::responder::{Act, Responder};
 use super::{figures, way, words};
-use crate::common::{TempFolder, free_port, run_bounded, waited_until};
+use crate::common::{TempFolder, free_port, run_bounded};
 
 /// Returns the treatment of each residue by eleven: a hundred clients of 1,100 each, on either
 /// generator.
@@ -179,15 +179,15 @@ fn lists_go_with_the_run_and_its_parts_are_disjoint() {
 fn the_text_has_a_line_for_each_generator_and_periodic_sums() {
     let stage = Stage::new("several-text");
     let responder = Responder::start(false, |_| Act::Good);
-    let line = "--generators a=127.0.0.2,b=127.0.0.3 -r 30 -p 10 -R 100 -d 60 -t 1";
+    let line = "--generators a=127.0.0.2,b=127.0.0.3 -r 100 -p 3 -R 100 -d 60 -t 1";
     let output = stage.run(line, env!("CARGO_BIN_EXE_godwit"), &responder);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text} {}", String::from_utf8_lossy(&output.stderr));
     let begun = text.lines().find_map(|line| line.strip_prefix("sent packets: ")).unwrap();
     let periodic: Vec<&str> = text.lines().filter(|line| line.starts_with("sent: ")).collect();
     assert!(periodic.len() >= 2, "{text}");
-    let sum = |line: &&str| line.split(['/', ' ']).nth(1).unwrap().parse::<u64>().unwrap();
-    assert!(periodic.iter().map(sum).max() > Some(0), "a line has sums: {text}");
+    let first = periodic[0].split(['/', ' ']).nth(1).unwrap().parse::<u64>().unwrap();
+    assert!(first > 0, "a line has sums: {text}");
     // On a busy machine the time may be over before the last exchange of one generator has begun.
     let own = ["a (127.0.0.2:", "b (127.0.0.3:"].map(|own| {
         let line = text.lines().find(|line| line.starts_with(own)).unwrap();
@@ -226,8 +226,7 @@ fn a_host_that_fails_is_named_and_the_others_are_ended() {
         assert!(error.starts_with(&format!("error: generator {named}")), "{hosts}: {error}");
         assert!(error.contains(told), "{hosts}: {error}");
         assert!(error.contains("perfdhcp --follow`"), "what was tried: {error}");
-        let are_ended = || stage.pids().iter().all(|pid| !runs(pid));
-        assert!(waited_until(are_ended), "{hosts}: all are ended");
+        assert!(stage.pids().iter().all(|pid| !runs(pid)), "{hosts}: all are ended");
     }
 }
 
@@ -247,7 +246,6 @@ fn a_signal_ends_all_and_what_they_counted_is_told() {
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((output.status.code(), &json["interrupted"]), (Some(130), &Value::Bool(true)));
     let sent = figures(&json, 0, ["sent"])[0];
-    assert!(waited_until(|| responder.counts()[0] == sent), "{:?} {json}", responder.counts());
-    assert_eq!(stage.pids().len(), 2);
-    assert!(waited_until(|| stage.pids().iter().all(|pid| !runs(pid))), "all are ended");
+    assert_eq!(responder.counts()[0], sent, "{json}");
+    assert!(stage.pids().len() == 2 && stage.pids().iter().all(|pid| !runs(pid)));
 }

@@ -154,7 +154,7 @@ fn two_generators_in_two_namespaces_have_the_ledger_of_the_responder() {
 
     let nak = |client: u32| if client % 10 == 3 { Act::Nak } else { Act::Good };
     let responder = hosts.responder(true, nak);
-    let line = format!("-6 -A 1 -r 50 -n 201 -R 201 -d 20 -f 25 {}", SERVER[1]);
+    let line = format!("-6 -A 1 -r 500 -n 201 -R 201 -d 20 -f 50 {}", SERVER[1]);
     let (json, code) = hosts.measured(&line);
     assert_eq!(code, 3, "{json}");
     let counts = responder.counts();
