@@ -1,8 +1,8 @@
 //! Tests of the advice on slow configurations: files with planted faults, and the findings for
 //! each.
 //!
-//! In `tests/data/advise` the comment `// planted: NAME` marks each line that a finding must name,
-//! and no other.
+//! The comment `// planted: NAME` in files of `tests/data/advise` marks each line that a finding
+//! must name, and no other.
 
 use crate::common;
 use std::collections::BTreeSet;

@@ -23,7 +23,7 @@ const DEFAULT: &str = "[^A-Za-z0-9.-]";
 /// byte at a time, as nearly all do, is a table; any other is an automaton. Neither backtracks: a
 /// search looks at each byte once for each start of a match, whatever the expression.
 ///
-/// Of several matches that begin at one byte the longest counts, as POSIX requires; Kea's library
+/// The longest of several matches that begin at one byte counts, as POSIX requires; Kea's library
 /// may take a shorter one where alternatives and repetitions meet (`a*(ab)?`).
 #[derive(Clone)]
 pub struct CharacterSet {
