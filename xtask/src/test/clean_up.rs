@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use super::child;
 use super::privilege::Privilege;
+use super::receive_queue;
 
 /// First argument of a process that cleans up.
 pub(crate) const WORD: &str = "clean-up-after";
@@ -48,8 +49,8 @@ impl Drop for CleanUp {
     }
 }
 
-/// Waits for the end of `input`, then ends all processes that carry `marker` and removes the folder
-/// `temporary`.
+/// Waits for the end of `input`, then ends all processes that carry `marker`, restores the length of
+/// the kernel's queues and removes the folder `temporary`.
 pub(crate) fn clean_up_after(mut input: impl Read, marker: &str, temporary: &Path) {
     let mut rest = Vec::new();
     drop(input.read_to_end(&mut rest));
@@ -61,6 +62,7 @@ pub(crate) fn clean_up_after(mut input: impl Read, marker: &str, temporary: &Pat
         }
         thread::sleep(LOOK_PAUSE);
     }
+    receive_queue::restore(Privilege::detect(), temporary);
     if fs::symlink_metadata(temporary).is_ok() {
         // A database server that gave up its privileges left files of another user here.
         let mut command = Privilege::detect().command("rm", &[]);

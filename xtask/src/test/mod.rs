@@ -25,6 +25,7 @@ pub(crate) mod pages;
 mod privilege;
 mod programs;
 mod progress;
+mod receive_queue;
 mod sandbox;
 mod schedule;
 mod setup;
@@ -108,6 +109,7 @@ impl Session {
         let privilege = Privilege::detect();
         let root = root.to_owned();
         let clean_up = CleanUp::start(&marker, &temporary)?;
+        receive_queue::lengthen(privilege, &temporary);
         Ok(Self {
             root,
             logs,

@@ -1,0 +1,48 @@
+//! Length of the kernel's queue of received packets, of which each processor has one
+//! (`net.core.netdev_max_backlog`), during a run.
+//!
+//! All network namespaces share these queues, so a flood of one test fills the queue in which
+//! another test's datagrams wait, and the kernel drops what does not fit. Tests that expect every
+//! datagram on loopback then fail without a fault. A run therefore lengthens the queues if it may,
+//! and restores the length at its end.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+use super::privilege::Privilege;
+
+const LENGTH_FILE: &str = "/proc/sys/net/core/netdev_max_backlog";
+/// Length during a run, in packets: of each of a hundred sockets, more than its buffer holds.
+const LENGTH: u64 = 100_000;
+/// Name of the file, in the folder of temporary files, with the length to restore.
+const KEPT_NAME: &str = "receive-queue-length";
+
+/// Lengthens the queues and keeps the former length in `temporary`. Does nothing without the
+/// privilege, in a container that does not show the length, or if they are long enough.
+pub(crate) fn lengthen(privilege: Privilege, temporary: &Path) {
+    let Some(length) = read(Path::new(LENGTH_FILE)).filter(|length| *length < LENGTH) else {
+        return;
+    };
+    let is_kept = fs::write(temporary.join(KEPT_NAME), length.to_string()).is_ok();
+    if is_kept && privilege.is_root() {
+        set(privilege, LENGTH);
+    }
+}
+
+/// Restores the length that is kept in `temporary`, if there is one.
+pub(crate) fn restore(privilege: Privilege, temporary: &Path) {
+    if let Some(length) = read(&temporary.join(KEPT_NAME)) {
+        set(privilege, length);
+    }
+}
+
+fn read(path: &Path) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+fn set(privilege: Privilege, length: u64) {
+    let mut command = privilege.shell(&format!("echo {length} >{LENGTH_FILE}"));
+    // Without the longer queues a run is only less certain to lose no datagram.
+    drop(command.stdin(Stdio::null()).stderr(Stdio::null()).status());
+}
