@@ -49,8 +49,8 @@ impl Drop for CleanUp {
     }
 }
 
-/// Waits for the end of `input`, then ends all processes that carry `marker`, restores the length of
-/// the kernel's queues and removes the folder `temporary`.
+/// Waits for the end of `input`, then ends all processes that carry `marker`, restores the length
+/// of the kernel's queues and removes the folder `temporary`.
 pub(crate) fn clean_up_after(mut input: impl Read, marker: &str, temporary: &Path) {
     let mut rest = Vec::new();
     drop(input.read_to_end(&mut rest));
