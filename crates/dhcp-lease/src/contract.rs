@@ -163,8 +163,8 @@ pub struct Facts<F: Family> {
     /// all pools are exhausted. When no address was free, the slot with the oldest hold.
     pub candidate: Option<SlotView<F>>,
     /// Epoch to wait for, or 0 when the facts are complete. Otherwise the store is querying a
-    /// database that it shares with other servers for the client's leases: the caller fetches again
-    /// once this epoch is settled.
+    /// database that it shares with other servers for the client's leases: there is no candidate
+    /// yet, and the caller fetches again once this epoch is settled.
     pub unread_epoch: u64,
 }
 

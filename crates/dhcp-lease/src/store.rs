@@ -65,7 +65,19 @@ impl<F: Leased> TableShard<F> {
         keys: &FetchKeys<'_, F>,
         facts: &mut Facts<F>,
     ) {
-        self.table.fetch(now, settled_epoch, keys, facts);
+        self.table.look_up(now, settled_epoch, keys, facts);
+        self.add_candidate(now, settled_epoch, keys, facts);
+    }
+
+    /// Calls [`LeaseTable::add_candidate`] and remembers the claim.
+    pub fn add_candidate(
+        &mut self,
+        now: Now,
+        settled_epoch: u64,
+        keys: &FetchKeys<'_, F>,
+        facts: &mut Facts<F>,
+    ) {
+        self.table.add_candidate(now, settled_epoch, keys, facts);
         if let Some(candidate) = facts.candidate
             && candidate.occupancy == Occupancy::Free
         {

@@ -105,6 +105,12 @@ impl<F: Rows, J: Journal<F>> LoggedStore<F, J> {
         Self { shard: TableShard::new(table), log, journal }
     }
 
+    /// Submits the rows and look-ups so far, as [`LeaseStore::submit`], in the middle of a batch:
+    /// claims stay open.
+    pub fn submit_rows(&mut self, now: Now) {
+        self.log.submit(now);
+    }
+
     /// Has the shard woken when the rows that `facts` show as unsettled are settled.
     fn await_unsettled(&self, settled_epoch: u64, facts: &Facts<F>) {
         let slots = facts.mine().chain(facts.asked.iter().flatten());
@@ -175,9 +181,14 @@ impl<F: Rows, J: Journal<F>> LeaseStore<F> for LoggedStore<F, J> {
 
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>) {
         let settled_epoch = self.log.settled();
-        self.shard.fetch(now, settled_epoch, keys, facts);
+        self.shard.table().look_up(now, settled_epoch, keys, facts);
         self.await_unsettled(settled_epoch, facts);
         facts.unread_epoch = self.journal.read_through(now, keys, facts, &self.log);
+        if facts.unread_epoch == 0 {
+            // The transaction is repeated after a read. A claim before that would move an iterative
+            // allocator on, so that a server alone would skip every other address.
+            self.shard.add_candidate(now, settled_epoch, keys, facts);
+        }
     }
 
     fn expect(

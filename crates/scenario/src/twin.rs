@@ -41,6 +41,10 @@ pub struct Twin {
     pub files: BTreeMap<String, String>,
     /// The map inside `Dhcp4` or `Dhcp6`, as in a [`Scenario`].
     pub config: String,
+    /// True if leases are in a database: the twin is played over MariaDB and over PostgreSQL, with
+    /// Kea's own tables.
+    #[serde(default)]
+    pub database: bool,
     /// Relay agent that messages come through, as in a [`Scenario`].
     #[serde(default)]
     pub relay: String,

@@ -61,6 +61,12 @@ impl Debian13 {
         root.join(PACKAGES_FILE).exists().then(|| Self { root: root.to_owned() })
     }
 
+    /// Returns the path of the root folder.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Returns the path of a program in the root folder, as the machine sees it; `None` if the
     /// folder lacks the program.
     #[must_use]

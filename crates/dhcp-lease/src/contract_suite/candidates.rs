@@ -75,15 +75,7 @@ pub fn a_spare_candidate_is_for_clients_without_a_slot<B: Backend>(backend: &mut
     let mut bench = Bench::new(backend, &[pool::<B>(10, 11)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
     for (number, expected) in [(1, None), (2, Some(address::<B>(11)))] {
-        let mut facts = Facts::default();
-        let keys = FetchKeys {
-            identity: B::Family::borrow(client::<B>(number)),
-            addresses: [None; ASKED_MAX],
-            pools: &*bench.pools,
-            candidate_pools: &[PoolIndex(0)],
-            is_candidate_spare: true,
-        };
-        bench.store.fetch(bench.now, &keys, &mut facts);
+        let facts = bench.fetch_spare(client::<B>(number), &[PoolIndex(0)]);
         assert_eq!(facts.candidate.map(|slot| slot.address), expected);
     }
 }

@@ -78,6 +78,8 @@ pub fn a_release_is_free_once_settled<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
     bench.settle();
+    // A store that reads the other client from a database does so now: reading it settles rows.
+    assert_eq!(bench.candidate(client::<B>(2)), None);
     let receipt = bench.make(client::<B>(1), address::<B>(10), Action::Release);
     assert_ne!(receipt.row_epoch, 0);
     if bench.store.settled_epoch() < receipt.row_epoch {

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use base::Now;
 
 use crate::contract::{
-    ASKED_MAX, Action, Change, Facts, FetchKeys, LeaseStore, Occupancy, Owner, PutMode, PutRefusal,
-    Receipt, Refusal, SlotView, TextView, text_hash,
+    Action, Change, Facts, FetchKeys, LeaseStore, Occupancy, Owner, PutMode, PutRefusal, Receipt,
+    Refusal, SlotView, TextView, text_hash,
 };
 use crate::family::{Family, PoolIndex};
 use crate::lease::LeaseState;
@@ -47,6 +47,11 @@ pub trait Backend {
 
     /// Makes all rows that were submitted settle, and returns when they have.
     fn settle(&mut self);
+
+    /// Makes the look-ups of `store` in a shared database end. Claims stay open.
+    fn read(&mut self, _store: &mut Self::Store, _now: Now) {
+        unreachable!("a store that shares nothing knows every client");
+    }
 }
 
 /// Makes the contract's tests for a backend of one family:
@@ -217,15 +222,35 @@ impl<'b, B: Backend> Bench<'b, B> {
         asked: Option<AddressOf<B>>,
         candidate_pools: &[PoolIndex],
     ) -> Facts<B::Family> {
+        self.fetch_as(who, asked, candidate_pools, false)
+    }
+
+    /// Looks up a client, with a candidate only for a client without a slot.
+    fn fetch_spare(&mut self, who: ClientOf<B>, candidate_pools: &[PoolIndex]) -> Facts<B::Family> {
+        self.fetch_as(who, None, candidate_pools, true)
+    }
+
+    fn fetch_as(
+        &mut self,
+        who: ClientOf<B>,
+        asked: Option<AddressOf<B>>,
+        candidate_pools: &[PoolIndex],
+        is_candidate_spare: bool,
+    ) -> Facts<B::Family> {
         let mut facts = Facts::default();
         let keys = FetchKeys {
             identity: B::Family::borrow(who),
             addresses: [asked, None, None, None],
             pools: &*self.pools,
             candidate_pools,
-            is_candidate_spare: false,
+            is_candidate_spare,
         };
         self.store.fetch(self.now, &keys, &mut facts);
+        if facts.unread_epoch > 0 && !candidate_pools.is_empty() {
+            // There is no candidate before the client is known.
+            self.backend.read(&mut self.store, self.now);
+            self.store.fetch(self.now, &keys, &mut facts);
+        }
         facts
     }
 

@@ -31,8 +31,21 @@ impl<F: Leased> LeaseTable<F> {
         keys: &FetchKeys<'_, F>,
         facts: &mut Facts<F>,
     ) {
+        self.look_up(now, settled_epoch, keys, facts);
+        self.add_candidate(now, settled_epoch, keys, facts);
+    }
+
+    /// Looks up the facts that `keys` request, but no candidate; `facts` is overwritten.
+    pub fn look_up(
+        &self,
+        now: Now,
+        settled_epoch: u64,
+        keys: &FetchKeys<'_, F>,
+        facts: &mut Facts<F>,
+    ) {
         let now = self.timed(now).now;
         let fetch = Fetch { table: self, now, settled_epoch, keys };
+        facts.candidate = None;
         facts.mine[..facts.mine_count].fill(None);
         facts.mine_count = 0;
         facts.unread_epoch = 0;
@@ -43,9 +56,22 @@ impl<F: Leased> LeaseTable<F> {
                 None => facts.asked[at] = None,
             }
         }
+    }
+
+    /// Adds the candidate that `keys` request to `facts`, which [`Self::look_up`] has filled.
+    pub fn add_candidate(
+        &self,
+        now: Now,
+        settled_epoch: u64,
+        keys: &FetchKeys<'_, F>,
+        facts: &mut Facts<F>,
+    ) {
         let is_spared = keys.is_candidate_spare && facts.mine_count > 0;
         let is_unwanted = keys.candidate_pools.is_empty() || is_spared;
-        facts.candidate = if is_unwanted { None } else { fetch.candidate() };
+        if !is_unwanted {
+            let now = self.timed(now).now;
+            facts.candidate = Fetch { table: self, now, settled_epoch, keys }.candidate();
+        }
     }
 }
 

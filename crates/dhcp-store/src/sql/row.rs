@@ -107,12 +107,16 @@ pub(super) fn context(context: &str, layout: Layout) -> Value {
     }
 }
 
-/// Returns bytes, truncated to the width of Kea 2.2's column in MySQL; NULL if there are none.
+/// Returns bytes, truncated to the width of Kea 2.2's column in MySQL. No bytes are NULL, and an
+/// empty value for PostgreSQL, as in Kea.
 pub(super) fn identity(octets: &[u8], layout: Layout) -> Value {
     const KEA22_MAX: usize = 128;
     let cuts = layout.schema == Schema::Kea22 && layout.backend == Backend::Mysql;
     let len = if cuts { octets.len().min(KEA22_MAX) } else { octets.len() };
-    if octets.is_empty() { Value::Null } else { Value::Octets(octets[..len].to_owned()) }
+    if octets.is_empty() && layout.backend != Backend::Postgresql {
+        return Value::Null;
+    }
+    Value::Octets(octets[..len].to_owned())
 }
 
 /// Reader of the values of one row, in order.
@@ -288,6 +292,8 @@ mod tests {
         assert_eq!(identity(&[7; 255], old), Value::Octets(vec![7; 128]));
         assert_eq!(identity(&[7; 255], new), Value::Octets(vec![7; 255]));
         assert_eq!(identity(&[], new), Value::Null);
+        let postgresql = Layout { backend: Backend::Postgresql, ..new };
+        assert_eq!(identity(&[], postgresql), Value::Octets(Vec::new()));
     }
 
     #[test]

@@ -34,9 +34,10 @@ impl SharedRows for V4 {
 
     fn keys(client: &Self::Client, layout: Layout) -> Vec<(&'static str, Value)> {
         let client_id = client.client_id.as_deref().filter(|_| client.match_client_id);
-        let client_id = client_id.map(|octets| ("client_id", identity(octets, layout)));
-        let hardware = Some(("hwaddr", identity(&client.hardware, layout)));
-        hardware.into_iter().chain(client_id).filter(|(_, value)| *value != Value::Null).collect()
+        let client_id = client_id.map(|octets| ("client_id", octets));
+        let named = [Some(("hwaddr", &client.hardware[..])), client_id].into_iter().flatten();
+        let named = named.filter(|(_, octets)| !octets.is_empty());
+        named.map(|(name, octets)| (name, identity(octets, layout))).collect()
     }
 }
 

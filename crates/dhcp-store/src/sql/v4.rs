@@ -76,9 +76,15 @@ impl Stored for V4 {
 
     fn encode(lease: &Lease, layout: Layout, values: &mut Vec<Value>) {
         Self::encode_key(lease.address, layout, values);
+        let hardware = match lease.hardware.octets() {
+            // Kea writes no NULL here, for a declined address either.
+            [] => Value::Octets(Vec::new()),
+            octets => identity(octets, layout),
+        };
+        let client_id = lease.client_id.as_ref().map_or(&[][..], |id| id.octets());
         values.extend([
-            identity(lease.hardware.octets(), layout),
-            lease.client_id.as_ref().map_or(Value::Null, |id| identity(id.octets(), layout)),
+            hardware,
+            identity(client_id, layout),
             Value::Integer(i64::from(lease.valid_lifetime_s)),
             expire(lease.cltt_s, lease.valid_lifetime_s, layout),
             Value::Integer(i64::from(lease.subnet_id)),

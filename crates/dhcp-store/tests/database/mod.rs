@@ -63,6 +63,11 @@ impl<F: Shared + Sample> Backend for DatabaseBackend<F> {
         let now = Now { mono_ns: 0, wall_us: 2_000_000_000_000_000 };
         assert_eq!(self.core.round(now), RoundEnd::Done);
     }
+
+    fn read(&mut self, store: &mut DatabaseStore<F>, now: Now) {
+        store.submit_rows(now);
+        self.settle();
+    }
 }
 
 mod alone {

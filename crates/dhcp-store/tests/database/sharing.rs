@@ -32,13 +32,23 @@ struct Server<F: Shared> {
 
 impl<F: Shared + Sample> Server<F> {
     fn start(database: &Arc<FakeDatabase<F>>, seed: u64, shards: usize) -> Self {
+        Self::start_as(database, seed, shards, false)
+    }
+
+    /// Starts a server; `is_shared`: it looks clients up in the database that it does not know.
+    fn start_as(
+        database: &Arc<FakeDatabase<F>>,
+        seed: u64,
+        shards: usize,
+        is_shared: bool,
+    ) -> Self {
         let table = Arc::new(LeaseTable::new(seed));
         let pools = table.configure(&[F::pool(FIRST, FIRST + ADDRESSES - 1)], &[]);
         let shards = Shards::new(shards, |_| {});
         let refusals = Arc::<Refusals>::default();
         let store = |shard| {
             let log = ShardLog::new(shards.clone(), shard);
-            let journal = SharedJournal::new(refusals.clone(), false);
+            let journal = SharedJournal::new(refusals.clone(), is_shared);
             DatabaseStore::with_journal(table.clone(), log, journal)
         };
         let stores = (0..shards.count()).map(store).collect();
@@ -60,7 +70,9 @@ impl<F: Shared + Sample> Server<F> {
         asked.into_iter().filter(is_allowed).map(|(address, _)| F::number(address)).collect()
     }
 
-    fn take(&mut self, client: u32) -> (F::Address, u64) {
+    /// Looks up the facts about a client and a free address, and returns true if the client has to
+    /// be looked up in the database first.
+    fn must_read(&mut self, client: u32) -> bool {
         let shards = self.stores.len();
         let keys = FetchKeys {
             identity: F::borrow(F::client(client)),
@@ -71,6 +83,16 @@ impl<F: Shared + Sample> Server<F> {
         };
         let store = &mut self.stores[client as usize % shards];
         store.fetch(NOW, &keys, &mut self.facts);
+        if self.facts.unread_epoch > 0 {
+            store.submit(NOW);
+        }
+        self.facts.unread_epoch > 0
+    }
+
+    fn take(&mut self, client: u32) -> (F::Address, u64) {
+        assert!(!self.must_read(client));
+        let shards = self.stores.len();
+        let store = &mut self.stores[client as usize % shards];
         let slot = self.facts.candidate.expect("the pool is large");
         let change = Change {
             identity: F::borrow(F::client(client)),
@@ -112,6 +134,29 @@ fn a_server_that_is_alone_keeps_to_the_order() {
     let mut server = Server::start(&database, 1, 1);
     let given = (0..100).flat_map(|batch| server.give(batch * BATCH));
     assert!(given.eq(FIRST..FIRST + 100 * BATCH));
+}
+
+/// Checks the order of a server that may have others beside it: it looks each client up in the
+/// database before it takes an address for the client.
+fn order_is_kept_after_reads<F: Shared + Sample>() {
+    let database = Arc::<FakeDatabase<F>>::default();
+    let mut server = Server::start_as(&database, 1, 1, true);
+    // A client has a number of one octet.
+    for batch in 0..8 {
+        let clients = batch * BATCH..(batch + 1) * BATCH;
+        let unread: Vec<u32> = clients.clone().filter(|&client| server.must_read(client)).collect();
+        assert_eq!(unread, clients.clone().collect::<Vec<_>>());
+        assert_eq!(server.core.round(NOW), RoundEnd::Done);
+        let given = server.give(clients.start);
+        let expected = clients.map(|client| FIRST + client);
+        assert!(given.iter().copied().eq(expected), "batch {batch}: {given:?}");
+    }
+}
+
+#[test]
+fn a_server_that_is_alone_keeps_to_the_order_after_reads() {
+    order_is_kept_after_reads::<V4>();
+    order_is_kept_after_reads::<V6>();
 }
 
 /// Checks leases of a round that have no room in the database: only they are refused, and nothing

@@ -169,6 +169,11 @@ impl<F: SharedRows + Sample> Contract for SqlBackend<F> {
         let now = Now { mono_ns: 0, wall_us: 2_000_000_000_000_000 };
         assert_eq!(self.core.round(now), RoundEnd::Done);
     }
+
+    fn read(&mut self, store: &mut DatabaseStore<F>, now: Now) {
+        store.submit_rows(now);
+        self.settle();
+    }
 }
 
 macro_rules! contract_of {
@@ -307,25 +312,30 @@ fn a_row_that_is_no_lease_is_left_alone(backend: Backend) {
     let pools = backend_of.table().configure(&[pool], &[]);
     let now = Now { mono_ns: 1, wall_us: 2_000_000_000_000_000 };
     let mut facts = v4::Facts::default();
-    let give = |store: &mut DatabaseStore<V4>, facts: &mut v4::Facts| {
-        let keys = v4::FetchKeys {
-            identity: V4::borrow(V4::client(5)),
-            addresses: [None; dhcp_lease::ASKED_MAX],
-            pools: &pools,
-            candidate_pools: &[PoolIndex(0)],
-            is_candidate_spare: true,
+    let give =
+        |store: &mut DatabaseStore<V4>, facts: &mut v4::Facts, backend: &mut SqlBackend<V4>| {
+            let keys = v4::FetchKeys {
+                identity: V4::borrow(V4::client(5)),
+                addresses: [None; dhcp_lease::ASKED_MAX],
+                pools: &pools,
+                candidate_pools: &[PoolIndex(0)],
+                is_candidate_spare: true,
+            };
+            store.fetch(now, &keys, facts);
+            if facts.unread_epoch > 0 {
+                backend.read(store, now);
+                store.fetch(now, &keys, facts);
+            }
+            let slot = facts.candidate.unwrap();
+            let change = v4::Change {
+                identity: V4::borrow(V4::client(5)),
+                address: slot.address,
+                expected_version: slot.version,
+                action: v4::Action::Lease(V4::terms(60, 1, "")),
+            };
+            store.commit(now, &[change]).unwrap().row_epoch
         };
-        store.fetch(now, &keys, facts);
-        let slot = facts.candidate.unwrap();
-        let change = v4::Change {
-            identity: V4::borrow(V4::client(5)),
-            address: slot.address,
-            expected_version: slot.version,
-            action: v4::Action::Lease(V4::terms(60, 1, "")),
-        };
-        store.commit(now, &[change]).unwrap().row_epoch
-    };
-    let epoch = give(&mut store, &mut facts);
+    let epoch = give(&mut store, &mut facts, &mut backend_of);
     backend_of.settle();
     assert!(store.is_refused_for_data(epoch, &[10, 0, 0, 1]));
     assert_eq!(backend_of.table().lease([10, 0, 0, 1].into()).as_ref(), Some(lease_of_nobody));

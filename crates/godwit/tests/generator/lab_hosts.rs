@@ -94,8 +94,12 @@ fn a_server_and_a_generator_elsewhere(hosts: &Hosts) {
         let load = &trial["load"];
         let (due, on_time) = (&load["exchanges"]["due"], &load["exchanges"]["on_time"]);
         // The number of replies that a busy machine sends on time is not part of this test: in a
-        // short trial perhaps none. The check above saw that leases were given.
-        assert!(due.as_u64() > Some(100) && on_time.as_u64() <= due.as_u64(), "{trial}");
+        // short trial perhaps none, and the next rate is lower. The check above saw that leases
+        // were given.
+        let duration_s = load["duration_s"].as_f64().unwrap();
+        let expected = trial["rate_per_s"].as_f64().unwrap() * duration_s;
+        assert!((due.as_f64().unwrap() - expected).abs() <= 1.0, "{trial}");
+        assert!(on_time.as_u64() <= due.as_u64(), "{trial}");
         assert_eq!(numbers(&trial["generator_cpus"]).len(), 1);
         assert!(numbers(&trial["generator_cpus"])[0] >= 1_000, "{trial}");
         // The lab's own machine has no part in the trial, so its processors have none.

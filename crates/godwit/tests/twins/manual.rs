@@ -30,7 +30,7 @@ fn different(twin: &Twin) -> BTreeSet<&str> {
     rows.map(String::as_str).collect()
 }
 
-fn faults(NamedTwin { name, twin }: &NamedTwin) -> Vec<String> {
+fn faults(NamedTwin { name, twin, .. }: &NamedTwin) -> Vec<String> {
     let digit = if twin.family == Family::V4 { '4' } else { '6' };
     let different = different(twin);
     let mut faults = Vec::new();

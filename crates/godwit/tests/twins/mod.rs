@@ -3,6 +3,7 @@
 
 mod manual;
 mod rules;
+mod tables;
 mod views;
 
 use std::collections::BTreeSet;
@@ -11,10 +12,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use scenario::{Family, Maker, Player, Twin};
+use testbed::database::Engine;
 
 use crate::common::{TempFolder, has_debian_13, waited_at_most};
 use crate::subjects::process::{Daemon, Make, Setup};
 use crate::subjects::{collect, in_parallel};
+use tables::{LeaseTables, TwinDatabaseServers};
 use views::{Observed, now_s};
 
 /// Number of twins played at a time.
@@ -30,6 +33,8 @@ const LATER: [&str; 4] = ["pkt", "assigned-", "registered-nas", "cumulative-regi
 struct NamedTwin {
     name: String,
     twin: Twin,
+    /// Server of the database that leases are in; `None` for a lease file.
+    engine: Option<Engine>,
 }
 
 /// Returns every twin of the repository, ordered by name; only those whose name contains
@@ -46,8 +51,17 @@ fn all() -> Vec<NamedTwin> {
         let name = relative.with_extension("").display().to_string();
         let text = fs::read_to_string(&path).expect("it was just listed");
         let twin = Twin::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
-        if name.contains(&wanted) {
-            twins.push(NamedTwin { name, twin });
+        if !name.contains(&wanted) {
+            continue;
+        }
+        if twin.database {
+            for engine in Engine::ALL {
+                let twin = twin.clone();
+                let name = format!("{name} ({engine:?})");
+                twins.push(NamedTwin { name, twin, engine: Some(engine) });
+            }
+        } else {
+            twins.push(NamedTwin { name, twin, engine: None });
         }
     }
     twins
@@ -64,7 +78,11 @@ struct Lone {
     line: String,
 }
 
-fn start(make: Make, twin: &Twin) -> Result<Observed, String> {
+fn start<'s>(
+    make: Make,
+    twin: &Twin,
+    tables: Option<LeaseTables<'s>>,
+) -> Result<Observed<'s>, String> {
     let folder = TempFolder::new(&format!("twin-{make:?}").to_lowercase());
     for (name, text) in &twin.files {
         fs::write(folder.path().join(name), text).expect("the folder is ours");
@@ -74,6 +92,7 @@ fn start(make: Make, twin: &Twin) -> Result<Observed, String> {
     let needs_identifier = twin.family == Family::V6 && !twin.config.contains("\"server-id\"");
     let config =
         if needs_identifier { identifier.to_owned() } else { String::new() } + &twin.config;
+    let config = tables.as_ref().map_or_else(|| config.clone(), |tables| tables.add_to(&config));
     let setup = Setup {
         family: twin.family,
         config: &config,
@@ -83,12 +102,17 @@ fn start(make: Make, twin: &Twin) -> Result<Observed, String> {
     };
     let begun_s = now_s();
     let daemon = Daemon::start_in(folder, make, setup, LIMIT)?;
-    Ok(Observed::new(make, daemon, begun_s))
+    Ok(Observed::new(make, daemon, begun_s, tables))
 }
 
 /// Plays `twin` on `make`; `look` is called after each step with its number.
-fn play(make: Make, twin: &Twin, mut look: impl FnMut(usize, &mut Observed)) -> Result<(), String> {
-    let mut observed = start(make, twin)?;
+fn play<'s>(
+    make: Make,
+    twin: &Twin,
+    tables: Option<LeaseTables<'s>>,
+    mut look: impl FnMut(usize, &mut Observed<'s>),
+) -> Result<(), String> {
+    let mut observed = start(make, twin, tables)?;
     let scenario = twin.scenario();
     let mut player = Player::new(&scenario);
     look(0, &mut observed);
@@ -111,7 +135,7 @@ fn play(make: Make, twin: &Twin, mut look: impl FnMut(usize, &mut Observed)) -> 
 }
 
 /// Returns the present views of `twin`, after the step with the number `step`.
-fn seen(twin: &Twin, step: usize, observed: &mut Observed) -> StepViews {
+fn seen(twin: &Twin, step: usize, observed: &mut Observed<'_>) -> StepViews {
     let looked: &[String] = if step < twin.look_from { &[] } else { &twin.look };
     if !looked.is_empty() {
         waited_at_most(LIMIT, || observed.is_settled(twin));
@@ -168,15 +192,18 @@ fn unexplained(
 }
 
 /// Returns the faults of a twin: differences without a verdict, verdicts without a difference.
-fn faults(named: &NamedTwin) -> Vec<String> {
+fn faults(named: &NamedTwin, servers: &TwinDatabaseServers) -> Vec<String> {
     let twin = &named.twin;
+    let tables = || named.engine.map(|engine| servers.make_tables(engine));
     let mut keas = Vec::new();
     let mut told = BTreeSet::new();
     let mut found = Vec::new();
-    let played = play(Make::Kea3, twin, |step, observed| keas.push(seen(twin, step, observed)));
+    let played = play(Make::Kea3, twin, tables(), |step, observed| {
+        keas.push(seen(twin, step, observed));
+    });
     let mut used = BTreeSet::new();
     let played = played.and_then(|()| {
-        play(Make::Godwit, twin, |step, observed| {
+        play(Make::Godwit, twin, tables(), |step, observed| {
             let mut lone = Vec::new();
             // A difference stays in later steps.
             let limit = if told.is_empty() { LIMIT } else { Duration::ZERO };
@@ -201,17 +228,30 @@ fn faults(named: &NamedTwin) -> Vec<String> {
     found
 }
 
-#[test]
-fn what_servers_leave_beside_packets_is_what_kea_3_leaves() {
+/// Plays the twins whose leases are in a database, or in files.
+fn play_all(has_database: bool) {
     if !has_debian_13() {
         return;
     }
-    let twins = all();
+    let mut twins = all();
+    twins.retain(|named| named.twin.database == has_database);
+    let servers = TwinDatabaseServers::default();
     let mut text = String::new();
-    for (named, faults) in twins.iter().zip(in_parallel(&twins, AT_ONCE, |twin, _| faults(twin))) {
+    let judged = in_parallel(&twins, AT_ONCE, |twin, _| faults(twin, &servers));
+    for (named, faults) in twins.iter().zip(judged) {
         for fault in faults {
             text += &format!("{}: {fault}\n", named.name);
         }
     }
     assert!(text.is_empty(), "\n{text}repeat one with GODWIT_TWIN=name");
+}
+
+#[test]
+fn what_servers_leave_beside_packets_is_what_kea_3_leaves() {
+    play_all(false);
+}
+
+#[test]
+fn rows_in_databases_are_those_of_kea_3() {
+    play_all(true);
 }

@@ -9,22 +9,30 @@ use scenario::{Family, Subject, SubjectError, Twin};
 use serde_json::{Value, json};
 
 use super::rules::Rules;
+use super::tables::LeaseTables;
 use crate::subjects::process::{CREDENTIALS, Daemon, Make};
 
 /// Server that plays a twin, with its last answer to a command.
-pub(super) struct Observed {
+pub(super) struct Observed<'s> {
     make: Make,
     pub(super) daemon: Daemon,
     answer: Option<Value>,
     begun_s: i64,
+    /// Tables of leases; `None` for a lease file.
+    tables: Option<LeaseTables<'s>>,
 }
 
 /// Files in a server's folder that the test has put there, or that are not part of its service.
 const OWN: [&str; 5] = ["server.conf", CREDENTIALS, "stderr", "kea.log", "logger_lockfile"];
 
-impl Observed {
-    pub(super) fn new(make: Make, daemon: Daemon, begun_s: i64) -> Self {
-        Self { make, daemon, answer: None, begun_s }
+impl<'s> Observed<'s> {
+    pub(super) fn new(
+        make: Make,
+        daemon: Daemon,
+        begun_s: i64,
+        tables: Option<LeaseTables<'s>>,
+    ) -> Self {
+        Self { make, daemon, answer: None, begun_s, tables }
     }
 
     fn rules(&self) -> Rules {
@@ -41,6 +49,10 @@ impl Observed {
                 Ok(text) => self.rules().file(name, &text),
                 Err(_) => vec!["no such file".to_owned()],
             };
+        }
+        if let Some(table) = view.strip_prefix("rows ") {
+            let tables = self.tables.as_ref().expect("the twin has a database");
+            return tables.rows(table, &self.rules());
         }
         match view {
             "answer" => {
@@ -129,7 +141,7 @@ impl Observed {
     }
 }
 
-impl Subject for Observed {
+impl Subject for Observed<'_> {
     fn exchange(
         &mut self,
         octets: &[u8],

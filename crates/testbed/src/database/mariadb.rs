@@ -50,11 +50,12 @@ pub(super) fn configure(database: &Database) -> Result<PathBuf, TestbedError> {
     // A starting server removes everything that looks like a temporary table from the folder for
     // them, also tables of other servers, so each has its own folder. The binary log is off, and
     // users may create triggers without it. All processes of a user share a small number of
-    // asynchronous requests of the kernel, and several servers may run.
+    // asynchronous requests of the kernel, and several servers may run. On a busy machine a client
+    // may take longer than the default of 10 s to answer the server's greeting.
     let mut text = format!(
         "[mariadbd]\ndatadir={folder}/data\ntmpdir={folder}\nsocket={folder}/socket\n\
          pid-file={folder}/pid\nskip-name-resolve\nsync_binlog=0\ninnodb_buffer_pool_size=128M\n\
-         innodb_use_native_aio=0\ninnodb_flush_log_at_trx_commit={}\n",
+         innodb_use_native_aio=0\nconnect_timeout=600\ninnodb_flush_log_at_trx_commit={}\n",
         if database.settings.is_durable { 1 } else { 2 },
     );
     let _ = match database.port {
